@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import Estimates, estimate
@@ -230,8 +230,7 @@ def _rows_of(
             facts["missing"] = n_missing
         facts |= {"of each criterion": of_kind, **({"means of raters": means} if means else {})}
     own.facts = facts | own.facts
-    if not own.facts[own.kind]:
-        raise InputError(f"{own.source}: every {own.kind[:-1]} is missing")
+    forbid(not own.facts[own.kind], f"{own.source}: every {own.kind[:-1]} is missing")
     if is_votes:
         own.facts |= _absent(table)
     return rows
@@ -478,7 +477,7 @@ def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str
         needed = math.ceil((2 * spread * _REACH / _MARGIN) ** 2 * n_labels)
         least = 2 * _ONE_SIDED * spread - _MARGIN
         takes = f"it takes about {needed:,} labels to pass"
-        return f"With the labels alone {gate} {least:+.2f}; if A and B are equally good, {takes}."
+        return f"With the labels alone {gate} {least:+z.2f}; if A and B are equally good, {takes}."
     net = estimates.estimates[estimates.main]
     wanted = estimates.labels_for(2 * _MARGIN * _ONE_SIDED / _REACH)
     takes = "even labels on all items would be too few"
@@ -486,8 +485,8 @@ def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str
     first, second = estimates.sides
     passing = [name for name, low in ((first, net.low), (second, -net.high)) if low > -_MARGIN]
     return (
-        f"With the votes {gate} {net.value - net.low - _MARGIN:+.2f}. That of {first} is "
-        f"{net.value:+.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would "
+        f"With the votes {gate} {net.value - net.low - _MARGIN:+z.2f}. That of {first} is "
+        f"{net.value:+z.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would "
         f"pass. If they are equally good, {takes}."
     )
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from btdagg._util.errors import InputError, shown
+from btdagg._util.errors import InputError, forbid, shown
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted
 from btdagg.votes import Table, read_table
@@ -180,10 +180,10 @@ def _imported(own: FileCheck, files: Any, options: str = "", **how: Any) -> Tabl
     score = imported.frame.get_column("score", default=None)
     if score is not None and score.dtype.is_float() and score.is_between(0, 1).all():
         imported, options = read_grades(files, scale=10, **how), f"{options} --set scale=x10"
-    if not imported.n_votes:
-        raise InputError(
-            f"{own.source}: no vote could be read; reasons: {', '.join(imported.unread)}"
-        )
+    forbid(
+        not imported.n_votes,
+        f"{own.source}: no vote could be read; reasons: {', '.join(imported.unread)}",
+    )
     own.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
     own.format, own.problems = imported.formats[0], list(imported.remarks)
     own.facts = {"missing": dict(imported.unread)}

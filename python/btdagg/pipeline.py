@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg.estimates.certificate import Certificate, certify
@@ -174,27 +174,27 @@ class Pipeline:
             raise InputError(argument=name, got=got, expected=expected)
         scale = judging.scale
         self.labels = labels if isinstance(labels, Labels) else labels_for(judging, labels)
-        if not scale.mirrored and (strength or full_margin or isinstance(prior, Prior)):
-            expected = (
-                "no strength, full margin or prior of pairs, since the template asks for grades"
-            )
-            raise InputError(f"got {strength or full_margin or prior}, expected {expected}")
-        if scale.mode != self.labels.scale.mode:
-            raise InputError(
-                f"{self.labels.source} has labels of {self.labels.scale.in_words}, but the "
-                f"template asks for {scale.in_words}",
-                argument="labels",
-            )
+        expected = "no strength, full margin or prior of pairs, since the template asks for grades"
+        forbid(
+            not scale.mirrored and (strength or full_margin or isinstance(prior, Prior)),
+            f"got {strength or full_margin or prior}, expected {expected}",
+        )
+        forbid(
+            scale.mode != self.labels.scale.mode,
+            f"{self.labels.source} has labels of {self.labels.scale.in_words}, but the "
+            f"template asks for {scale.in_words}",
+            "labels",
+        )
         if isinstance(self.rule, RuleKind):
             self.rule.refuse_out_of_range(judging.n, judging.step, self.labels.scale)
         self.pairs = _with_tasks(pairs if isinstance(pairs, Pairs) else read_pairs(pairs))
         _refuse_other_labels(self.pairs, self.labels)
         is_shared = not scale.mirrored and self.pairs.frame["item"].is_duplicated().any()
-        if is_shared and "task" not in self.labels.columns:
-            raise InputError(
-                f"{self.labels.source} has no column criterion, expected one, since "
-                f"{self.pairs.source} has several criteria"
-            )
+        forbid(
+            is_shared and "task" not in self.labels.columns,
+            f"{self.labels.source} has no column criterion, expected one, since "
+            f"{self.pairs.source} has several criteria",
+        )
         self.covariates = _covariates(covariates, self.pairs, scale)
         if self.covariates and isinstance(self.rule, RuleKind) and self.rule.value is not None:
             expected = f"lossless, the only rule that allows covariates ({self.rule.name} does not)"
@@ -383,10 +383,9 @@ def _covariates(given: str | Sequence[str] | None, pairs: Pairs, scale: Scale) -
         return tuple(name for name in ("standing", "length") if _sources([name], pairs, scale))
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else [*given]
     for name in names:
-        if not _sources([name], pairs, scale):
-            columns = ", or ".join(sources_of(name, scale))
-            expected = f"a column {columns} of {pairs.source}"
-            raise InputError(argument="covariates", got=name, expected=expected)
+        columns = ", or ".join(sources_of(name, scale))
+        expected = f"a column {columns} of {pairs.source}"
+        expect(_sources([name], pairs, scale), "covariates", name, expected)
     return tuple(names)
 
 
@@ -449,11 +448,11 @@ def _refuse_other_labels(pairs: Pairs, gold: Labels) -> None:
             f"{gold.source}: no label belongs to an item of {pairs.source}; items are {got} ... "
             f"in the labels, {wanted} ... in the pairs"
         )
-    if gold.scale.mirrored and labels.n_unique() == 1:
-        raise InputError(
-            f"{gold.source}: all {len(labels)} labels of these pairs are {labels[0]}; calibration "
-            "needs at least two different labels"
-        )
+    forbid(
+        gold.scale.mirrored and labels.n_unique() == 1,
+        f"{gold.source}: all {len(labels)} labels of these pairs are {labels[0]}; calibration "
+        "needs at least two different labels",
+    )
 
 
 def _with_tasks(pairs: Pairs) -> Pairs:

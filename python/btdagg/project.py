@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from btdagg._util.errors import InputError, shown
+from btdagg._util.errors import InputError, expect, forbid, reworded, shown
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 
@@ -119,14 +119,11 @@ class Project:
     def load(cls, path: str | os.PathLike[str] = FILE) -> Project:
         """Load a project file; an `InputError` names the line of a wrong key."""
         place = Path(path)
-        try:
+        absent = f"{place}: no such file; btdagg check FILES --save writes {FILE}"
+        no_toml = reworded(ValueError, f"{place}: {{error}}")  # or no UTF-8
+        with reworded(FileNotFoundError, absent), no_toml:
             text = place.read_text(encoding="utf-8")
             project = cls(tomllib.loads(text), place, text)
-        except FileNotFoundError:
-            say = f"btdagg check FILES --save writes {FILE}"
-            raise InputError(f"{place}: no such file; {say}") from None
-        except ValueError as error:  # no TOML, or no UTF-8
-            raise InputError(f"{place}: {error}") from None
         return project._checked()
 
     def with_keys(self, texts: Sequence[str]) -> Project:
@@ -141,8 +138,7 @@ class Project:
             if path[0] in TABLES and len(path) > 1:
                 path[1:] = path[1].split(".", 1)
                 path[1] = path[1].lower()
-            if not all(path) or not value.strip():
-                raise InputError(argument="keys", got=text, expected="KEY=VALUE")
+            expect(all(path) and value.strip(), "keys", text, "KEY=VALUE")
             value = value.strip()
             *outer, last = path
             table = keys
@@ -269,10 +265,7 @@ class Project:
         orders = self._mapping("orders", *kinds)
         if text is None and not wide:
             return read(files, format, order=orders, **how)
-        if orders:
-            raise InputError(
-                argument="order", got=orders, expected="none, since single responses have no order"
-            )
+        expect(not orders, "order", orders, "none, since single responses have no order")
         scale: Any = None
         if isinstance(text, str):
             is_factor = _FACTOR.fullmatch(text)
@@ -490,7 +483,7 @@ class Project:
         return table.with_data(joined.collect() if table.in_memory else joined)
 
     def _answer(self, path: tuple[str, ...], value: Any) -> Any:
-        """Return a value, or ask the question that stands for it."""
+        # Return a value, or ask the question that stands for it.
         if value != QUESTION:
             return value
         above = self.text.splitlines()[: max(self._line(path) - 1, 0)]
@@ -519,8 +512,7 @@ class Project:
     def _checked(self) -> Project:
         for path, value, expected in _faults(self.keys):
             where = self.where(*path)
-            if expected.startswith("no such key"):
-                raise InputError(f"{where}: {expected}")
+            forbid(expected.startswith("no such key"), f"{where}: {expected}")
             raise InputError(f"{where} is {shown(value)}, expected {expected}")
         return self
 

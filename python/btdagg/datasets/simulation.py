@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_integer
 from btdagg.datasets.regimes import REGIMES, Regime

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 from btdagg import _core
-from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, of_kind
 from btdagg._util.extras import as_frame
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
@@ -257,10 +256,8 @@ class Certificate(SavedAsJson, Drawn, Readable):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate and its model as plain values."""
-        if not isinstance(self.model, FittedModel):
-            expected = "a model of btdagg, which can be saved"
-            raise InputError(argument="model", got=self.model, expected=expected)
-        model = self.model.FILE.with_header(self.model.as_dict())
+        saved = of_kind(self.model, FittedModel, "model", "a model of btdagg, which can be saved")
+        model = saved.FILE.with_header(saved.as_dict())
         # The model comes last: a file is told by its first format.
         of_model = ("model", "scale", "label_scale")
         own = {name: value for name, value in vars(self).items() if name not in of_model}

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.extras import as_frame
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_number, finite_counts
@@ -18,6 +17,7 @@ from btdagg.estimates.population import (
     PredictedItems,
     main_of,
     quantities_of,
+    require_same_points,
     vote_shares,
 )
 from btdagg.estimates.prediction_powered import Difference
@@ -86,7 +86,7 @@ class Change(Readable):
     @property
     def answer(self) -> str:
         """How much the systems changed, and how much of the change of votes is the judge's."""
-        of_votes = f"by votes alone {self.votes:+.3f}"
+        of_votes = f"by votes alone {self.votes:+z.3f}"
         if self.people is None or self.judge is None:
             text = (
                 f"cannot tell how {self.quantity} changed from {self.names[0]} to {self.names[1]}"
@@ -95,13 +95,13 @@ class Change(Readable):
             if self.bounds is not None:
                 low, high = self.bounds
                 text += (
-                    f"; if the judge's part is at most {self.most_of_judge:g}, by {low:+.3f} to "
-                    f"{high:+.3f}"
+                    f"; if the judge's part is at most {self.most_of_judge:g}, by {low:+z.3f} to "
+                    f"{high:+z.3f}"
                 )
             return text
         level = f"{100 * self.level:.4g}% interval "
         people, judge = (
-            f"{own.value:+.3f} ({of}{own.low:+.3f} to {own.high:+.3f})"
+            f"{own.value:+z.3f} ({of}{own.low:+z.3f} to {own.high:+z.3f})"
             for own, of in ((self.people, level), (self.judge, ""))
         )
         verdict = {
@@ -184,9 +184,7 @@ def change(
             raise InputError(
                 argument=name, got="items without labels", expected="some with a label"
             )
-        if items.scale.points != items.label_scale.points:
-            expected = f"that of the votes, {items.scale}, to tell the judge's part"
-            raise InputError(argument="label_scale", got=str(items.label_scale), expected=expected)
+        require_same_points(items, "to tell the judge's part")
         expect(not items.judges, name, "a panel", "votes of one judge")
         expect(finite_counts(items.pooled).any(), name, "items without a vote", "some with votes")
     if after.shares is None:
@@ -199,10 +197,8 @@ def change(
         plain: Any = dict.fromkeys(("probabilities", "strata", "units"))
         before, after = (replace(items, **plain) for items in (before, after))
     elif (before.probabilities is None) != (after.probabilities is None):
-        got, expected = (
-            "a probability in labels of one period",
-            "both periods to have it, or neither",
-        )
+        got = "a probability in labels of one period"
+        expected = "both periods to have it, or neither"
         raise InputError(argument="probabilities", got=got, expected=expected)
     numbers = [np.arange(len(items)) for items in (before, after)]
     if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
@@ -222,8 +218,7 @@ def change(
         told = replace(told, remarks=joined.remarks)
         if most_of_judge is None:
             return told
-        most_of_judge = as_number(most_of_judge, "most_of_judge")
-        expect(most_of_judge >= 0, "most_of_judge", most_of_judge, "0 or more")
+        most_of_judge = as_number(most_of_judge, "most_of_judge", least=0)
         groups = as_groups(joined.groups, "after", len(joined))
         half = _half_width(of_items, is_after, groups, level) + most_of_judge
         return replace(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.errors import expect, forbid
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, finite_counts
 from btdagg.estimates.mean import numbers_of
-from btdagg.estimates.population import PredictedItems, items_of, vote_shares
+from btdagg.estimates.population import PredictedItems, items_of, require_same_points, vote_shares
 from btdagg.estimates.regression import Regression
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
@@ -245,16 +245,13 @@ def bias(
     how: dict[str, Any] = {"groups": groups, "probabilities": probabilities}
     how |= {"scale": scale, "label_scale": label_scale}
     items = _items(counts, labels, system_a, system_b, how)
-    if items.scale.points != items.label_scale.points:
-        expected = f"that of the votes, {items.scale}, so that slopes can be compared"
-        raise InputError(argument="label_scale", got=str(items.label_scale), expected=expected)
+    require_same_points(items, "so that slopes can be compared")
     known: Mapping[str, Floats] = {}
     if covariates is not None:
         known = known_by_itself(items, covariates).covariates
     with_systems = _systems(items)
-    if not known and with_systems is None:
-        expected = "a length, a column of numbers or the systems of each response"
-        raise InputError(argument="covariates", got="nothing", expected=expected)
+    expected = "a length, a column of numbers or the systems of each response"
+    expect(known or with_systems is not None, "covariates", "nothing", expected)
     has_votes = finite_counts(items.pooled).sum(axis=1) > 0
     items = replace(items, covariates={}, standings={})[has_votes]
     known = {name: values[has_votes] for name, values in known.items()}
@@ -325,27 +322,25 @@ def _of_covariates(
     design = np.hstack([(columns - centre) / np.where(spread > 0, spread, 1), constant])
     _, groups = np.unique(sample.groups[kept], return_inverse=True)
     n_groups = int(groups.max(initial=-1)) + 1
-    if n_groups < design.shape[1] + 2:
-        s, of = "s" * (n_groups != 1), "covariate" if d == 1 else f"{d} covariates"
-        raise InputError(
-            f"labels of {n_groups} group{s}, expected at least {design.shape[1] + 2} for {of}",
-            argument="labels",
-        )
+    s, of = "s" * (n_groups != 1), "covariate" if d == 1 else f"{d} covariates"
+    forbid(
+        n_groups < design.shape[1] + 2,
+        f"labels of {n_groups} group{s}, expected at least {design.shape[1] + 2} for {of}",
+        "labels",
+    )
     even = 0.5 * sample.mirrored
     outcomes = np.column_stack(
         [sample.labels - even, sample.votes - even, sample.votes - sample.labels]
     )[kept]
     fit = Regression.of(design * weights[:, None], outcomes * weights[:, None], groups)
     for place, name in enumerate(known):
-        if place == fit.collinear:
-            expected = (
-                "a column that varies among labelled items and is not a linear combination of the "
-                "others"
-            )
-            raise InputError(argument="covariates", got=name, expected=expected)
-        if fit.collinear is None and not fit.freedom[place] > 0:
-            expected = "a column that varies among labelled items of at least two groups"
-            raise InputError(argument="covariates", got=name, expected=expected)
+        expected = (
+            "a column that varies among labelled items and is not a linear combination of the "
+            "others"
+        )
+        expect(place != fit.collinear, "covariates", name, expected)
+        expected = "a column that varies among labelled items of at least two groups"
+        expect(fit.collinear is not None or fit.freedom[place] > 0, "covariates", name, expected)
     level = 1 - (1 - level) / d
     found = []
     for place, (name, values) in enumerate(zip(known, columns.T, strict=True)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.readable import readable
 from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
 from btdagg.estimates.mean import effective_number, labelled_mean, limits_of
@@ -116,10 +116,7 @@ def worth_a_look(
     fitted = of_all_labels(population, prior) if model is None else model
     falls = risk(np.asarray(fitted.predict_proba(population.rows)))[1][population.place]
     others = np.setdiff1d(np.arange(len(falls)), population.labelled)
-    if not len(others):
-        raise InputError(
-            "every item has a label already: there is nothing to review", argument="labels"
-        )
+    forbid(not len(others), "every item has a label already: there is nothing to review", "labels")
     order = others[np.argsort(-falls[others], kind="stable")]
     looked = np.arange(len(order)) < round(share * len(falls))
     if rows is not None:

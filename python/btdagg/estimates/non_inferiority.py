@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, forbid
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
@@ -17,7 +16,6 @@ from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.significance import number_to_tell
-from btdagg.model.intervals import as_level
 from btdagg.votes.join import require_labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED, columns_of_systems
@@ -105,7 +103,7 @@ class NonInferiority(Readable):
     @property
     def answer(self) -> str:
         """The outcome, its numbers and what more labels would tell, in a sentence."""
-        lower, upper = f"{self.lower:+.3f}", f"{self.upper:+.3f}"
+        lower, upper = f"{self.lower:+z.3f}", f"{self.upper:+z.3f}"
         both = f"bounds {lower} and {upper}"
         verdict, bound = {
             "not worse": (f"{self.candidate} is not worse", f"lower bound {lower}"),
@@ -115,7 +113,7 @@ class NonInferiority(Readable):
         where = said_of(self.population, self.n_items)
         sentence = (
             f"{verdict} than {self.baseline} by more than {self.margin:g}: "
-            f"{self.quantity} of {self.candidate}{less} on {where} {self.estimate:+.3f}, "
+            f"{self.quantity} of {self.candidate}{less} on {where} {self.estimate:+z.3f}, "
             f"one-sided {100 * self.level:.4g}% {bound} "
             f"({self.n_labels:,} of {self.n_items:,} items labelled)"
         )
@@ -197,8 +195,7 @@ def not_worse(
     >>> not_worse(counts, labels, candidate="B", baseline="A", margin=0.1).outcome
     'not worse'
     """
-    margin, level = as_number(margin, "margin"), as_level(level)
-    expect(level > 0.5, "level", level, "a number above 0.5 and below 1")
+    margin, level = as_number(margin, "margin"), as_number(level, "level", above=0.5, below=1)
     options["level"], pair = 2 * level - 1, (candidate, baseline)
     told = {name: options.pop(name, None) for name in _OF_ITEMS}
     told["model"] = options.get("model")
@@ -206,9 +203,8 @@ def not_worse(
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
-        if name not in names:
-            expected = f"one of {listing(map(str, names))}" if names else "a value of by"
-            raise InputError(argument=argument, got=name, expected=expected)
+        expected = f"one of {listing(map(str, names))}" if names else "a value of by"
+        expect(name in names, argument, name, expected)
     expect(candidate != baseline, "baseline", baseline, "a name other than the candidate's")
     quantity = estimates.main if quantity is None else quantity
     own, other = estimates.compared(quantity, pair)
@@ -228,7 +224,7 @@ def not_worse(
         wanted = min(max(wanted, n_labels + 1), n_items)
     remarks = estimates.remarks_on_differences
     if (others := estimates.other_population) is not None:
-        away, *ends = (f"{number:+.3f}" for number in _bounds(others, pair, quantity))
+        away, *ends = (f"{number:+z.3f}" for number in _bounds(others, pair, quantity))
         where = said_of(others.population, n_items)
         remarks += (f"{quantity} on {where}: {away}, one-sided bounds {' and '.join(ends)}",)
     numbers: Any = margin, level, n_items, n_labels, wanted, remarks
@@ -256,14 +252,10 @@ def _items_of(
         expect(by is None, "by", by, "None, since than is given")
         for _, gold in (runs := ((counts, labels), than)):
             require_labels(gold)
-        if scale.mirrored:
-            raise InputError(
-                "than has votes on pairs, expected grades of responses", argument="than"
-            )
+        forbid(scale.mirrored, "than has votes on pairs, expected grades of responses", "than")
         run, before = (items_of(*tables, **how) for tables in runs)
-        if covariates is not None:
-            expected = "none, since the two runs (than) have different standings"
-            raise InputError(argument="covariates", got=covariates, expected=expected)
+        expected = "none, since the two runs (than) have different standings"
+        expect(covariates is None, "covariates", covariates, expected)
         return run.than(before, *pair)
     systems = None
     if not scale.mirrored:

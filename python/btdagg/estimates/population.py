@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 import numpy as np
 from scipy.special import fdtrc, stdtr
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.folds import deal, numbered
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
@@ -136,11 +135,9 @@ def items_of(
     if isinstance(counts, Items):
         said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
         for argument, value in said.items():
-            if value is not None:
-                text = f"{argument} cannot be given with items, which already have it"
-                raise InputError(text, argument=argument)
-        if counts.shares is None:
-            raise InputError("no item has a label", argument="labels")
+            text = f"{argument} cannot be given with items, which already have it"
+            forbid(value is not None, text, argument)
+        forbid(counts.shares is None, "no item has a label", "labels")
         if not judges or not counts.judges:
             return counts
         return replace(counts, counts=counts.of_judges(judges), judges=judges)
@@ -174,6 +171,13 @@ def said_of(population: Population, n_items: int) -> str:
     return "new items like these" if population == "new" else f"these {n_items:,} items"
 
 
+def require_same_points(items: Items, why: str) -> None:
+    """Refuse labels that are not on the points of the votes."""
+    expected = f"that of the votes, {items.scale}, {why}"
+    good = items.scale.points == items.label_scale.points
+    expect(good, "label_scale", str(items.label_scale), expected)
+
+
 def too_few(name: Any, n: int, *, grouped: bool) -> InputError:
     """Say that something has labels of no two groups."""
     s = "" if n == 1 else "s"
@@ -203,12 +207,12 @@ def fixed(
         raise InputError(f"model is of {got}, expected one of {expected}", argument="model")
     table, names = predicted_by(model, rows, covariates), scales[1].names
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
-    if not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING:
-        raise InputError(
-            f"predict_proba of model did not return probabilities of {', '.join(names[:-1])} and "
-            f"{names[-1]}, expected shape (n, {len(names)}) with rows that sum to 1",
-            argument="model",
-        )
+    forbid(
+        not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING,
+        f"predict_proba of model did not return probabilities of {', '.join(names[:-1])} and "
+        f"{names[-1]}, expected shape (n, {len(names)}) with rows that sum to 1",
+        "model",
+    )
     return table[None], np.zeros(n_labels, dtype=np.int64)
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, one_of
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.numbers import as_integer
@@ -61,7 +60,7 @@ class Difference(Readable):
         return numbers_of(self, *vars(self))
 
     def __str__(self) -> str:
-        return f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f}), p {self.pvalue:.2g}"
+        return f"{self.value:+z.3f} ({self.low:+z.3f} to {self.high:+z.3f}), p {self.pvalue:.2g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +154,9 @@ class Estimates(Drawn, Readable):
         With `between`, two values of `by`, it is the interval of their `difference`, and labels are
         those of both, in the present proportion. Judges and weights are taken to stay as they are.
         """
-        width, domains = as_number(width, "width"), self.compared(quantity, between)
+        domains = self.compared(quantity, between)
         most = sum(domain.ends[1] - domain.ends[0] for domain in domains)
-        expect(0 < width < most, "width", width, f"a number above 0 and below {most:g}")
+        width = as_number(width, "width", above=0, below=most)
         return self._fewest(domains, lambda low, high: high - low <= width)
 
     def labels_to_tell(
@@ -188,7 +187,7 @@ class Estimates(Drawn, Readable):
         parts = {None: self._whole} if between is None else self.domains(*between)
         name = self.main if quantity is None else quantity
         for part in parts.values():
-            expect(name in part, "quantity", name, f"one of {', '.join(part)}")
+            one_of(name, part, "quantity")
         return [part[name] for part in parts.values()]
 
     @property

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_groups,
     as_id_array,
     as_integer,
+    require_rows,
     same_index,
     same_length,
 )
@@ -220,8 +220,7 @@ def _chosen(
     expect(design in DESIGNS, "design", design, " or ".join(DESIGNS))
     seed, n = as_integer(seed, "seed", 0), as_integer(n, "n", 1)
     array = items.scale.counts(items.pooled)
-    if not len(array):
-        raise InputError("counts is empty, expected at least one item", argument="counts")
+    forbid(not len(array), "counts is empty, expected at least one item", "counts")
     own_names = _names_of(items.ids if ids is None else ids, len(array))
     what = "items"
     units, keys = np.arange(len(array)), own_names
@@ -249,10 +248,8 @@ def _chosen(
 def _names_of(ids: ArrayLike, n_items: int) -> NDArray[Any]:
     names = as_id_array(ids, name="ids")
     same_length("ids", len(names), "counts", n_items)
-    values, first = np.unique(names.astype(str), return_index=True)
-    if len(values) < len(names):
-        row = int(np.setdiff1d(np.arange(len(names)), first)[0])
-        raise InputError(argument="ids", row=row, got=names[row], expected="each once")
+    _, first = np.unique(names.astype(str), return_index=True)
+    require_rows(np.isin(np.arange(len(names)), first), names, "ids", "each once")
     return names
 
 
@@ -340,10 +337,8 @@ class Drawing:
         drawn_with = int(_single(before, "seed"))
         place = self._places(before)
         n_before = len(np.unique(self._chosen(1, "simple", drawn_with).units[place]))
-        if n <= n_before:
-            what = "items" if self._group is None else "groups"
-            expected = f"more than the {n_before} {what} that {before.source} has"
-            raise InputError(argument="n", got=n, expected=expected)
+        what = "items" if self._group is None else "groups"
+        expect(n > n_before, "n", n, f"more than the {n_before} {what} that {before.source} has")
         self._refuse_another_draw(before, place, self._chosen(n_before, drawn_by, drawn_with))
         chosen = self._chosen(n, drawn_by, drawn_with)
         new = chosen.rows[~np.isin(chosen.rows, place)]
@@ -408,8 +403,7 @@ def parse_drawn(table: Table, scale: Scale = PAIRS) -> Table:
     kinds = {name: kind for name, kind in _DRAWN.kinds.items() if scale.mirrored or name != "label"}
     rows = parse(table, kinds)
     refuse_duplicates(rows, _DRAWN.key_of(rows))
-    if not rows.frame.height:
-        raise InputError(f"{table.source} has no rows, expected items that were drawn")
+    forbid(not rows.frame.height, f"{table.source} has no rows, expected items that were drawn")
     return rows
 
 

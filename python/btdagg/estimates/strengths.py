@@ -12,7 +12,7 @@ from scipy import optimize
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.sparse.csgraph import connected_components
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import Readable
 from btdagg.estimates.mean import LabelledSample, tuned_weights
 from btdagg.evaluation.significance import t_pvalues, t_quantile
@@ -138,10 +138,10 @@ class PairStatistics(Readable):
         n_systems = len(self.pairs.names)
         ties, total = float(self.sums[:, 1].sum()), float(self.n.sum())
         rounding = 1e-12 * total
-        if ties > total - rounding:
-            raise InputError(
-                f"by the {self.source}, all comparisons are ties, expected some wins and losses"
-            )
+        forbid(
+            ties > total - rounding,
+            f"by the {self.source}, all comparisons are ties, expected some wins and losses",
+        )
         free = n_systems + int(ties > rounding)
 
         def whole(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, forbid
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
-from btdagg._util.validation import as_groups, as_names, same_index
+from btdagg._util.validation import as_groups, as_names, require_rows, same_index
 from btdagg.estimates.mean import differences_of, numbers_of
 from btdagg.estimates.population import PredictedItems, items_of
 from btdagg.estimates.prediction_powered import estimate
@@ -235,11 +234,11 @@ def estimate_systems(
     [('x', 1), ('y', 2)]
     """
     level = as_level(level)
-    if isinstance(labels, Labels):
-        raise InputError(
-            "labels are a table, expected an array with a label or NaN for every row of counts",
-            argument="labels",
-        )
+    forbid(
+        isinstance(labels, Labels),
+        "labels are a table, expected an array with a label or NaN for every row of counts",
+        "labels",
+    )
     how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
     if system_a is not None:
         same_index(counts=counts, labels=labels, system_a=system_a, system_b=system_b)
@@ -247,8 +246,7 @@ def estimate_systems(
     how = {"model": model, "prior": prior, "population": population}
     if not items.scale.mirrored:
         for name, got in (("system_b", system_b), ("baseline", baseline)):
-            expected = "None, since votes are grades of single responses"
-            expect(got is None, name, got, expected)
+            expect(got is None, name, got, "None, since votes are grades of single responses")
         by = items.by if system_a is None else as_names(system_a, "system_a")
         expect(by is not None, "system_a", by, "the system of each response")
         as_groups(by, "counts", len(items), "system_a")
@@ -256,9 +254,7 @@ def estimate_systems(
     if items.systems is not None:
         system_a, system_b = items.systems.T
     for name, got in (("system_a", system_a), ("system_b", system_b)):
-        if got is None:
-            expected = f"the systems of side {name[-1].upper()}"
-            raise InputError(argument=name, got=got, expected=expected)
+        expect(got is not None, name, got, f"the systems of side {name[-1].upper()}")
     names, a, b = _systems_of(system_a, system_b, len(items))  # type: ignore[arg-type]
     expected = f"one of the systems {listed(names)}"
     expect(baseline is None or baseline in names, "baseline", baseline, expected)
@@ -375,10 +371,7 @@ def _systems_of(
     objects = np.array(both, dtype=object)
     numbers = as_groups(objects, "both", len(both), "system_a and system_b")
     a, b = numbers.reshape(2, -1)
-    if (a == b).any():
-        row = int(np.argmax(a == b))
-        expected = "a system other than system_a"
-        raise InputError(argument="system_b", row=row, got=both[row], expected=expected)
+    require_rows(a != b, objects, "system_b", "a system other than system_a")
     return sorted(set(both)), a, b
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.display import Drawn
+from btdagg._util.errors import InputError
 from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.protocol import Loss, Score, absolute_error, signed_error

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
@@ -271,11 +270,11 @@ def _labelled(
     scale: Scale | None,
 ) -> tuple[Items, Aggregator, set[Any]]:
     is_table = isinstance(way, Votes) or (isinstance(way, Items) and isinstance(labels, Labels))
-    if is_table != isinstance(labels, Labels) or (is_table and groups is not None):
-        raise InputError(
-            f"labels is a {type(labels).__name__} but the votes are a {type(way).__name__}: "
-            "expected tables of votes and labels, or arrays and their groups"
-        )
+    forbid(
+        is_table != isinstance(labels, Labels) or (is_table and groups is not None),
+        f"labels is a {type(labels).__name__} but the votes are a {type(way).__name__}: "
+        "expected tables of votes and labels, or arrays and their groups",
+    )
     if n_votes is not None and not isinstance(way, Votes):
         raise InputError("n_votes needs tables of votes", argument="n_votes")
     scale, label_scale = scales_of(way, labels, scale, label_scale)

@@ -120,8 +120,7 @@ def _labels_of(
     labels = part.label_scale.points
     decided, name = np.ravel(fitted.decide(rows)), f"decisions of {fitted.name}"
     same_length(name, len(decided), "counts", len(rows))
-    expected = f"one of {', '.join(map(str, labels))}"
-    require_rows(np.isin(decided, labels), decided, name, expected)
+    require_rows(np.isin(decided, labels), decided, name, f"one of {', '.join(map(str, labels))}")
     return decided
 
 

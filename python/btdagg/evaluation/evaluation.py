@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
-from btdagg._util.validation import as_integer
+from btdagg._util.validation import as_integer, as_list
 from btdagg.evaluation.engine import cross_scores, quiet_fit, with_neighbours
 from btdagg.evaluation.parts import (
     USUAL,
@@ -133,8 +133,7 @@ def evaluate(
     of_arrays = not isinstance(votes, Votes) and not isinstance(labels, Labels)
     if not of_arrays:
         require_labels(labels)
-        if groups is not None:
-            raise InputError("groups is for arrays; in a table of labels, use a column group")
+        forbid(groups is not None, "groups is for arrays; in a table of labels, use a column group")
     scales = scales_of(votes, labels, scale, label_scale)
     methods = aggregators_or_usual(options.get("aggregators"), *scales)
     protocol, start = options.get("protocol", CROSS_FITTED), options.get("progress")
@@ -157,8 +156,7 @@ def evaluate(
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected votes from read_votes")
     everything = cast("Labels", labels)
-    if not len(everything.ids):
-        raise InputError(f"{everything.source}: no item has a label")
+    forbid(not len(everything.ids), f"{everything.source}: no item has a label")
     votes = with_task(votes, everything)
     gold, by = labels_of(everything, votes), options.get("by")
     judges = any(needs_of(method).judges for method in methods)
@@ -231,10 +229,8 @@ def _protocols(protocol: Protocol, n_labels: Sequence[int] | None) -> dict[int |
 
 
 def _distinct(numbers: Sequence[int], name: str) -> list[int]:
-    if not isinstance(numbers, Iterable) or isinstance(numbers, str) or not len(numbers):
-        expected = "a sequence of at least one number"
-        raise InputError(argument=name, got=numbers, expected=expected)
-    return list(dict.fromkeys(as_integer(number, name, 1) for number in numbers))
+    listed = as_list(numbers, name, "a sequence of at least one number")
+    return list(dict.fromkeys(as_integer(number, name, 1) for number in listed))
 
 
 def _of_part(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_labels,
@@ -115,8 +115,7 @@ def _pair(labels: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[np.int8], ND
     gold, predictions = as_labels(labels), as_labels(predicted, "predicted")
     same_length("predicted", len(predictions), "labels", len(gold))
     same_index(labels=labels, predicted=predicted)
-    if len(gold) == 0:
-        raise InputError("labels is empty, expected at least one item")
+    forbid(len(gold) == 0, "labels is empty, expected at least one item")
     return gold, predictions
 
 

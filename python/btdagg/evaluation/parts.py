@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, expect, forbid, within
 from btdagg._util.lazy import pl
 from btdagg.model.calibration import neighbour_of, prior_of
 from btdagg.votes import Table
@@ -51,8 +51,7 @@ def grouping(
     votes: Table, by: Sequence[str] | None, usual: Sequence[str] = USUAL
 ) -> tuple[str, ...]:
     """Return the columns that votes are grouped by; by default the usual ones that they have."""
-    if isinstance(by, str):
-        raise InputError(f"by is {by!r}, expected a sequence of column names")
+    expect(not isinstance(by, str), "by", by, "a sequence of column names")
     columns = [column for column in usual if column in votes.columns] if by is None else by
     require(votes, columns)
     return tuple(dict.fromkeys(columns))
@@ -93,12 +92,9 @@ def require_splits(items: Items, splitter: Splitter) -> None:
 def require_comparable(items: Items, source: str) -> None:
     """Refuse labelled items that cannot be split or have one label; errors name the file."""
     n = len(items)
-    if n < 2:
-        raise InputError(f"{source}: only {n} item with votes has a label, expected at least 2")
-    try:
+    forbid(n < 2, f"{source}: only {n} item with votes has a label, expected at least 2")
+    with within(f"{source}: "):
         items.require_two_labels()
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
     if not items.pooled.any():
         raise InputError(f"{items.table.source}: none of the {n} labelled items has a vote")
 
@@ -111,8 +107,7 @@ def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
     names = [pl.col(column).cast(pl.String) for column in key]
     rows = votes.numbered()
     rows = rows.join(ties, left_on=names, right_on=names, how="semi", nulls_equal=True)
-    if not rows.height:
-        raise InputError(f"{labels.source}: no item with votes has a label that is a tie")
+    forbid(not rows.height, f"{labels.source}: no item with votes has a label that is a tie")
     return votes.with_data(rows.sort(NUMBER))
 
 

@@ -9,8 +9,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.folds import deal, numbered, places
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_integer
@@ -115,8 +114,7 @@ class RandomSplits:
         size = self._size_of(n_items)
         reserve = size if self.reserve is None else self.reserve
         for number in (size, reserve):
-            if number >= n_items:
-                raise _none_left(number, f"{n_items} items")
+            _refuse_all(number >= n_items, number, f"{n_items} items")
         group = np.arange(n_items) if groups is None else as_groups(groups, "items", n_items)
         return self._drawn(group, size, reserve)
 
@@ -183,8 +181,7 @@ class CrossFit:
         """Split items; each repetition has every item in one fold, whatever the order of rows."""
         n_items = as_integer(n_items, "n_items", 2)
         group = numbered(groups, (), n_items)
-        if group.max() == 0:
-            raise _one_group(n_items)
+        _refuse_one_group(group.max() == 0, n_items)
         return self._drawn(group, content)
 
     def resampled(
@@ -206,26 +203,24 @@ class CrossFit:
                 yield Split(np.flatnonzero(of_item != left), np.flatnonzero(of_item == left))
 
 
-def _one_group(n_items: int) -> InputError:
-    return InputError(
+def _refuse_one_group(is_one: object, n_items: int) -> None:
+    forbid(
+        is_one,
         f"all {n_items} items are in one group, which cannot be split; expected several groups, "
-        "such as one for each prompt"
+        "such as one for each prompt",
     )
+
+
+def _refuse_all(are_all: object, size: int, whole: str) -> None:
+    forbid(are_all, f"calibrating on {size} of {whole} leaves none to evaluate; calibrate on fewer")
 
 
 def _groups_that_hold(n_items: int, drawn: NDArray[np.intp]) -> int:
     n_groups = int(np.searchsorted(drawn, n_items)) + 1
-    if len(drawn) == 1:
-        raise _one_group(int(drawn[-1]))
-    if n_groups >= len(drawn):
-        raise _none_left(n_items, f"{drawn[-1]} items in {len(drawn)} groups")
+    _refuse_one_group(len(drawn) == 1, drawn[-1])
+    whole = f"{drawn[-1]} items in {len(drawn)} groups"
+    _refuse_all(n_groups >= len(drawn), n_items, whole)
     return n_groups
-
-
-def _none_left(size: int, whole: str) -> InputError:
-    return InputError(
-        f"calibrating on {size} of {whole} leaves none to evaluate; calibrate on fewer"
-    )
 
 
 @dataclass(frozen=True)
@@ -346,12 +341,12 @@ class Protocol:
 
     def __post_init__(self) -> None:
         of_folds = isinstance(self.splitter, CrossFit)
-        if self.test is not None and isinstance(self.test, GroupTest) != of_folds:
-            raise InputError(
-                f"test is a {type(self.test).__name__} and splitter a "
-                f"{type(self.splitter).__name__}, expected GroupTest with CrossFit and SplitTest "
-                "with other splitters"
-            )
+        forbid(
+            self.test is not None and isinstance(self.test, GroupTest) != of_folds,
+            f"test is a {type(self.test).__name__} and splitter a "
+            f"{type(self.splitter).__name__}, expected GroupTest with CrossFit and SplitTest "
+            "with other splitters",
+        )
 
     @property
     def untested(self) -> Protocol:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect
+from btdagg._util.errors import expect, forbid
 from btdagg._util.readable import Readable
 from btdagg._util.validation import same_length
 from btdagg.evaluation.comparison import Comparison
@@ -229,11 +229,11 @@ def _both(
             expect(isinstance(votes, Votes), name, type(votes).__name__, "Votes beside Labels")
         require_alike(old.scale, new.scale)
         items, others = old.items(labels).labelled(), new.items()
-        if len({*map(str, items.ids.tolist())}) < len(items):
-            raise InputError(
-                "old_counts has items in several tasks, expected one: filter by task",
-                argument="old_counts",
-            )
+        forbid(
+            len({*map(str, items.ids.tolist())}) < len(items),
+            "old_counts has items in several tasks, expected one: filter by task",
+            "old_counts",
+        )
         row_of = {str(item): row for row, item in enumerate(others.ids.tolist())}
         rows = [row_of.get(str(item), -1) for item in items.ids.tolist()]
         blank = np.zeros((1, others.pooled.shape[1]), dtype=others.pooled.dtype)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, one_of
 from btdagg._util.validation import (
     as_groups,
     as_integer,
@@ -191,7 +191,7 @@ def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArr
     Bühlmann, P-values for high-dimensional regression, JASA 104 (2009); Vovk and Wang, Combining
     p-values via averaging, Biometrika 107 (2020).
     """
-    expect(rule in get_args(Rule), "rule", rule, f"one of {', '.join(get_args(Rule))}")
+    one_of(rule, get_args(Rule), "rule")
     array = as_probabilities(pvalues, "pvalues")
     if len(array) == 1:
         return np.array(array[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+Learned = TypeVar("Learned")
 
 ROUNDING = 1e-9
 """What should be half way between two labels may miss it by a rounding error."""
@@ -93,9 +95,11 @@ class WithoutFit:
         return self
 
 
-def not_fitted(name: str) -> InputError:
-    """Return the error of an aggregator that decides before it is fitted."""
-    return InputError(f"{name} is not fitted: call fit with labelled counts first")
+def fitted(learned: Learned | None, name: str) -> Learned:
+    """Return what an aggregator of that name learned in `fit`, which it needs to decide."""
+    if learned is None:
+        raise InputError(f"{name} is not fitted: call fit with labelled counts first")
+    return learned
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.readable import Readable
-from btdagg.methods.base import Needs, OnScale, not_fitted
+from btdagg.methods.base import Needs, OnScale, fitted
 from btdagg.model.absolute_error import calibrate_by_mae
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import Bounds, quiet, warn_of
@@ -94,9 +94,8 @@ class Calibrated(OnScale, Readable):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,); equal risks give a tie."""
-        if self.calibration is None:
-            raise not_fitted(self.name)
-        model, known = self.calibration.model, columns_for(self.calibration.model, counts)
+        model = fitted(self.calibration, self.name).model
+        known = columns_for(model, counts)
         more = {} if known is None else {"covariates": known}
         labels: NDArray[Any] = model.decide(self._counts(counts), **more)
         return labels

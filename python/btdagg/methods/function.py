@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._util.errors import expect
 from btdagg._util.readable import Readable
-from btdagg.methods.base import OnScale, not_fitted
+from btdagg.methods.base import OnScale, fitted
 from btdagg.methods.majority import RoundedMedian
 from btdagg.votes.items import Items
 
@@ -58,12 +58,11 @@ class FunctionMethod(OnScale, Readable):
 
         Half way, the label nearer the middle. Without votes an item is in the middle of two sides.
         """
-        if self.calibration_set is None:
-            raise not_fitted(self.name)
+        calibration_set = fitted(self.calibration_set, self.name)
         votes = self._checked(counts)
         has_votes = votes.any(axis=1)
         rows, shape = votes[has_votes], (int(has_votes.sum()), len(self.label_scale.points))
-        answer = self.function(*self.calibration_set, rows, self.scale, self.label_scale)
+        answer = self.function(*calibration_set, rows, self.scale, self.label_scale)
         values = np.asarray(answer, dtype=np.float64)
         is_good = values.shape in (shape[:1], shape) and np.isfinite(values).all()
         expected = f"{shape[:1]} expected labels or {shape} probabilities, all of them finite"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import one_of
 from btdagg._util.validation import as_checked_counts
 from btdagg.methods.base import ROUNDING, Needs, OnScale, WithoutFit
 from btdagg.votes.items import Items
@@ -131,10 +131,7 @@ class SoftSelfConsistency(WithoutFit, OnScale):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.score not in get_args(Score):
-            raise InputError(
-                f"score is {self.score!r}, expected one of {', '.join(get_args(Score))}"
-            )
+        one_of(self.score, get_args(Score), "score")
         name = self.name or ("CI-SC" if self.score == "sum" else f"Soft-SC {self.score}")
         self.scale.require_sides(f"{name}, which needs confidences in minus, tie and plus")
         object.__setattr__(self, "name", name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from btdagg.methods.base import OnScale, not_fitted
+from btdagg.methods.base import OnScale, fitted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -46,10 +46,9 @@ class Threshold(OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
-        if self.threshold is None:
-            raise not_fitted(self.name)
+        threshold = fitted(self.threshold, self.name)
         means = self.scale.leaning(self._means(counts))
-        side = np.where(np.abs(means) > self.threshold, np.sign(means), 0).astype(np.intp)
+        side = np.where(np.abs(means) > threshold, np.sign(means), 0).astype(np.intp)
         return np.asarray(self.label_scale.labels[side + 1])
 
 
@@ -85,12 +84,11 @@ class Isotonic(OnScale):
 
     def expected(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the expected label of each item, (n,)."""
-        if self.points is None:
-            raise not_fitted(self.name)
+        points = fitted(self.points, self.name)
         means = self._means(counts)
-        expected = np.interp(means, *self.points)
+        expected = np.interp(means, *points)
         if self.scale.mirrored:  # to the last bit, which the regression is up to rounding
-            other = np.interp(self.scale.turned(means), *self.points)
+            other = np.interp(self.scale.turned(means), *points)
             expected = (expected + self.label_scale.turned(other)) / 2
         return np.asarray(expected)
 
@@ -115,6 +113,5 @@ class Constant(OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
-        if self.label is None:
-            raise not_fitted(self.name)
-        return np.full(len(self.scale.counts(counts)), self.label)
+        label = fitted(self.label, self.name)
+        return np.full(len(self.scale.counts(counts)), label)

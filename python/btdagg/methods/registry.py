@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.extensions import Registry, named_in_errors
 from btdagg.methods.base import Aggregator
 from btdagg.methods.calibrated import Calibrated
@@ -72,8 +72,7 @@ def aggregators_or_usual(
     """Return the given aggregators, else the usual: calibrated, and plain ones beside it."""
     usual = _USUAL[scale.mode]
     chosen = by_name(usual, scale, label_scale) if aggregators is None else tuple(aggregators)
-    if not chosen:
-        raise InputError("aggregators is empty, expected at least one")
+    forbid(not chosen, "aggregators is empty, expected at least one")
     return chosen
 
 
@@ -81,12 +80,10 @@ def by_name(
     names: Sequence[str], scale: Scale = PAIRS, label_scale: Scale | None = None
 ) -> tuple[Aggregator, ...]:
     """Return new aggregators by their names in `AGGREGATORS`, in any case."""
-    if isinstance(names, str):
-        raise InputError(f"names is {names!r}, expected a sequence of names")
+    expect(not isinstance(names, str), "names", names, "a sequence of names")
     keys = [name.strip().lower() for name in names]
     for place, key in enumerate(keys):
         if key not in AGGREGATORS:
             raise InputError(f"no method {key!r}, expected one of {', '.join(AGGREGATORS)}")
-        if key in keys[:place]:
-            raise InputError(f"method {key!r} is named twice")
+        forbid(key in keys[:place], f"method {key!r} is named twice")
     return tuple(AGGREGATORS[key](scale=scale, label_scale=label_scale) for key in keys)

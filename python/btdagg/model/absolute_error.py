@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.display import Displayed
+from btdagg._util.errors import forbid
 from btdagg._util.readable import Readable
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
@@ -98,12 +98,12 @@ def calibrate_by_mae(
     usual = quiet(calibrate)(rows, gold, prior=None, alpha=alpha, kappa=kappa, bounds=bounds)
     n = len(gold)
     items = _items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
-    if len(items.s) > _MOST_ITEMS:
-        raise InputError(
-            f"counts have {len(items.s)} distinct pairs of margin and share of ties, expected at "
-            f"most {_MOST_ITEMS} to fit by absolute error",
-            argument="counts",
-        )
+    forbid(
+        len(items.s) > _MOST_ITEMS,
+        f"counts have {len(items.s)} distinct pairs of margin and share of ties, expected at "
+        f"most {_MOST_ITEMS} to fit by absolute error",
+        "counts",
+    )
     model, scores = usual.model, calibration_set(rows, gold, None, alpha=alpha, kappa=kappa)
     errors = _errors(gold, model.decide(rows))
     lower, upper = bounds.box()

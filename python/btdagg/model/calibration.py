@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.validation import (
     CountsItself,
@@ -210,8 +209,7 @@ def prior_of(neighbours: Mapping[str, Any]) -> Prior | list[Any]:
 
 def _require(named: dict[str, Any], where: str, **usual: Any) -> None:
     for name, value in usual.items():
-        if named[name] != value:
-            raise InputError(argument=name, got=named[name], expected=f"{value} {where}")
+        expect(named[name] == value, name, named[name], f"{value} {where}")
 
 
 def prior_beside(prior: Any, bounds: Bounds | None) -> Any:
@@ -219,8 +217,7 @@ def prior_beside(prior: Any, bounds: Bounds | None) -> Any:
     expect(isinstance(bounds, Bounds | None), "bounds", bounds, "a btdagg.Bounds or None")
     if bounds is None or prior is None:
         return prior
-    expected = "None, since bounds need the paper's fit (prior=None)"
-    expect(prior is WEAK, "bounds", bounds, expected)
+    expect(prior is WEAK, "bounds", bounds, "None, since bounds need the paper's fit (prior=None)")
     return None
 
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_counts,

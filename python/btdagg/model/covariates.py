@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number, columns_of, effective_weights
 from btdagg.model.intervals import ParameterInterval
@@ -60,8 +60,7 @@ class Covariate:
     def __post_init__(self) -> None:
         for name in ("weight", "scale", "centre"):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
-        if self.scale <= 0:
-            raise InputError(argument="scale", got=self.scale, expected="a number above 0")
+        as_number(self.scale, "scale", above=0)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain values, without standings if there are none."""
@@ -92,9 +91,8 @@ def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
         raise InputError(
             argument="covariates", got=[*columns_of(covariates, n_items)], expected=expected
         )
-    if covariates is None:
-        expected = f"{', '.join(names)} of each item, as in the model"
-        raise InputError(argument="covariates", got=None, expected=expected)
+    expected = f"{', '.join(names)} of each item, as in the model"
+    expect(covariates is not None, "covariates", None, expected)
     columns = columns_of(covariates, n_items, names)
     offsets = np.zeros(n_items)
     with np.errstate(over="ignore"):

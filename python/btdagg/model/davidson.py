@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
 from btdagg._util.display import Displayed, picture
+from btdagg._util.errors import InputError, expect
 from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
@@ -136,10 +136,9 @@ class FittedModel(SavedAsJson, Displayed):
 
     def require_votes_alone(self, user: str) -> None:
         """Refuse a model that needs covariates for who has votes alone."""
-        if self.covariates:
-            names = ", ".join(covariate.name for covariate in self.covariates)
-            expected = f"a model without covariates for {user}; this one needs {names} of each item"
-            raise InputError(argument="model", got=f"one with {names}", expected=expected)
+        names = ", ".join(covariate.name for covariate in self.covariates)
+        expected = f"a model without covariates for {user}; this one needs {names} of each item"
+        expect(not self.covariates, "model", f"one with {names}", expected)
 
     def _labels(self, decided: Any) -> Any:
         return decided if self._points is None else self._points[decided + 1]

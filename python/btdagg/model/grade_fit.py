@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
 from btdagg._util.errors import expect
-from btdagg._util.validation import effective_weights, same_index, same_length
+from btdagg._util.validation import as_list, effective_weights, same_index, same_length
 from btdagg.model.calibration_set import ENOUGH, Calibration
 from btdagg.model.covariates import Covariate, Design, KnownOfItems
 from btdagg.model.grades import GradeModel
@@ -201,14 +200,12 @@ def _parts(
     ]
     if isinstance(prior, str) and prior == "weak":
         return parts
-    models = [prior] if isinstance(prior, GradeModel) else prior
     expected = '"weak", None, or models of neighbours of the same scale'
-    if isinstance(models, str) or not isinstance(models, Sequence) or not len(models):
-        raise InputError(argument="prior", got=prior, expected=expected)
+    models = as_list([prior] if isinstance(prior, GradeModel) else prior, "prior", expected)
     for place, model in enumerate(models):
         scales = scale, label_scale
-        if not isinstance(model, GradeModel) or (model.scale, model.label_scale) != scales:
-            raise InputError(argument="prior", row=place, got=model, expected=expected)
+        good = isinstance(model, GradeModel) and (model.scale, model.label_scale) == scales
+        expect(good, "prior", model, expected, row=place)
     neighbours = [
         _PriorPart(
             "neighbours",

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.files import MADE_ANEW, FileFormat
 from btdagg._util.validation import as_integer, as_number
 from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
@@ -89,8 +88,7 @@ class GradeModel(FittedModel, Drawn):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        beta = as_number(self.beta, "beta")
-        expect(beta > 0, "beta", beta, "a number above 0")
+        beta = as_number(self.beta, "beta", above=0)
         scale, label_scale = self.scale, self.label_scale
         expected = "scales of grades; for pairs use DavidsonModel"
         expect(not scale.mirrored, "scale", str(scale), expected)
@@ -246,6 +244,5 @@ class GradeModel(FittedModel, Drawn):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> GradeModel:
         """Return the model from the fields of `as_dict`."""
-        if "grades" in fields.get("scale", ()):
-            raise InputError(f"scale has votes and grades; {MADE_ANEW}")
+        forbid("grades" in fields.get("scale", ()), f"scale has votes and grades; {MADE_ANEW}")
         return super().from_dict(fields)

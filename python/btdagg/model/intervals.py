@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._util.errors import expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_checked_counts, as_number, distinct_rows
 
@@ -72,6 +71,4 @@ def distinct_items(
 
 def as_level(level: float, name: str = "level") -> float:
     """Return a number above 0 and below 1."""
-    number = as_number(level, name)
-    expect(0 < number < 1, name, number, "a number above 0 and below 1")
-    return number
+    return as_number(level, name, above=0, below=1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.validation import CountsItself, columns_of, has_judges, same_index, same_length
 from btdagg.model.covariates import KnownOfItems, known_of, without_scales
 from btdagg.votes.items import Items, tables_only
@@ -67,9 +67,8 @@ class LabelledRows(NamedTuple):
         if covariates is None and (items is None or labels is None):
             array = counts if items is None else items.counts
             return cls(array, labels, weights, groups, None, scale, label_scale, provenance)
-        if labels is None and weights is None:
-            expected = "labels, which weigh covariates"
-            raise InputError(argument="labels", got=None, expected=expected)
+        expected = "labels, which weigh covariates"
+        expect(labels is not None or weights is not None, "labels", None, expected)
         n = len(counts if labels is None else labels)
         place = np.zeros(n) if labels is None else label_scale.places(labels, partial=True)
         rows, known = np.flatnonzero(place >= 0), None

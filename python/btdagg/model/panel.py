@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat
 from btdagg._util.folds import deal, places
@@ -326,10 +325,9 @@ def calibrate_panel(
     held = weight > 0
     gold, weight = gold[held], weight[held]
     array, group = array[held], np.unique(group[held], return_inverse=True)[1]
-    if len(gold) < 2 or group.max() < 1:
-        what = "labelled item" if len(gold) < 2 else "group"
-        expected = f"at least two {what}s to cross-validate"
-        raise InputError(argument="labels", got=rows.labels, expected=expected)
+    what = "labelled item" if len(gold) < 2 else "group"
+    expected = f"at least two {what}s to cross-validate"
+    expect(len(gold) >= 2 and group.max() >= 1, "labels", rows.labels, expected)
     heard = (array.sum(axis=2) > 0).any(axis=0)
     expect(heard.any(), "counts", rows.counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, forbid, of_kind
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
 from btdagg.model.calibration_set import ENOUGH, PARAMETERS, Bounds, calibration_set
@@ -42,8 +41,7 @@ def _kernel_of(
 ) -> _core.Posterior:
     if isinstance(prior, str) and prior == "weak":
         return _core.Posterior(items, worth, None, 0.0)
-    if not isinstance(prior, Prior):
-        raise InputError(argument="prior", got=prior, expected='a Prior, "weak" or None')
+    prior = of_kind(prior, Prior, "prior", 'a Prior, "weak" or None')
     for name, ours in {"alpha": alpha, "kappa": kappa}.items():
         its = getattr(prior, name)
         expected = f"{its:g} as in the prior, or a prior of fit_prior(..., {name}={ours:g})"
@@ -153,8 +151,7 @@ class Posterior(Readable):
         """Return what a few labels say, or none: then `counts` tell how often each occurs."""
         same_index(counts=counts, labels=labels, weights=weights)
         rows = np.array(as_counts(counts))
-        if not len(rows):
-            raise InputError("counts is empty, expected at least one item", argument="counts")
+        forbid(not len(rows), "counts is empty, expected at least one item", "counts")
         is_bare = labels is None and weights is None
         gold = None if labels is None else np.array(as_labels(labels))
         weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid, within
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
@@ -96,13 +95,9 @@ class Prior(SavedAsJson, Readable):
     _learned: dict[int, _core.Prior] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.neighbours:
-            raise InputError("neighbours is empty, expected at least one", argument="neighbours")
+        forbid(not self.neighbours, "neighbours is empty, expected at least one", "neighbours")
         for name, most in (("alpha", np.inf), ("kappa", np.inf), ("weak_share", 1.0)):
-            value = as_number(getattr(self, name), name)
-            if not 0 < value <= most:
-                limit = "" if most == np.inf else " and at most 1"
-                raise InputError(argument=name, got=value, expected=f"a number above 0{limit}")
+            value = as_number(getattr(self, name), name, above=0, most=most)
             object.__setattr__(self, name, value)
 
     @property
@@ -174,9 +169,8 @@ class Prior(SavedAsJson, Readable):
         for neighbour in fields["neighbours"]:
             rows = np.array(neighbour["rows"], dtype=np.float64).reshape(-1, 6)
             counts, labels = as_checked_counts(rows[:, :3]), rows[:, 3:].astype(np.int64)
-            if (labels < 0).any() or not labels.any():
-                expected = "at least one label and none below 0"
-                raise InputError(argument="rows", got=neighbour["rows"], expected=expected)
+            expected = "at least one label and none below 0"
+            expect(not (labels < 0).any() and labels.any(), "rows", neighbour["rows"], expected)
             neighbours[str(neighbour["name"])] = Neighbour(counts, labels)
         return cls(neighbours, fields["alpha"], fields["kappa"], fields["weak_share"])
 
@@ -230,15 +224,13 @@ def fit_prior(
     by_name = neighbours
     if not isinstance(neighbours, Mapping):
         by_name = {str(number): pair for number, pair in enumerate(neighbours, 1)}
-    if isinstance(leave_out, str) or not isinstance(leave_out, Iterable):
-        raise InputError(argument="leave_out", got=leave_out, expected="a list of ids or groups")
+    is_list = isinstance(leave_out, Iterable) and not isinstance(leave_out, str)
+    expect(is_list, "leave_out", leave_out, "a list of ids or groups")
     held_out = {str(name) for name in leave_out}
     gathered = {}
     for name, pair in by_name.items():
-        try:
+        with within(f"neighbour {name!r}: "):
             gathered[name] = _gathered(pair, held_out)
-        except InputError as error:
-            raise InputError(f"neighbour {name!r}: {error}") from None
     return Prior(gathered, alpha, kappa, weak_share)
 
 
@@ -258,8 +250,7 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
             same_length("groups", len(of_items), "counts", len(votes))
             kept &= [str(name) not in held_out for name in np.asarray(of_items).tolist()]
         votes, gold = votes[kept], gold[kept]
-        if not len(gold):
-            raise InputError("leave_out leaves it no items")
+        forbid(not len(gold), "leave_out leaves it no items")
     first, place = distinct_rows(*votes.T)
     table = np.bincount(3 * place + gold + 1, minlength=3 * len(first))
     return Neighbour(votes[first], table.reshape(-1, 3))

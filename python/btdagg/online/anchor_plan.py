@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import of_kind
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer
 from btdagg.model.intervals import as_level
@@ -91,9 +91,8 @@ def plan_anchors(
     >>> 50 < plan_anchors(votes, n_votes=8, drift=0.2).anchors < 250
     True
     """
-    if not isinstance(votes, VoteDistribution):
-        expected = "the distribution of whole votes for A, tie and B"
-        raise InputError(argument="votes", got=votes, expected=expected)
+    expected = "the distribution of whole votes for A, tie and B"
+    votes = of_kind(votes, VoteDistribution, "votes", expected)
     n, within = as_integer(n_votes, "n_votes", 1, 128), as_integer(within, "within", 1)
     drift, power = as_level(drift, "drift"), as_level(power, "power")
     level, seed = as_level(level), as_integer(seed, "seed", 0)

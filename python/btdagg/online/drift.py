@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
@@ -187,8 +186,7 @@ class DriftMonitor(SavedAsJson):
     ) -> None:
         self.level = as_level(level)
         first = _as_votes(reference, "reference", None)
-        if not len(first):
-            raise InputError("reference is empty, expected at least one item", argument="reference")
+        forbid(not len(first), "reference is empty, expected at least one item", "reference")
         self.n_votes = tuple(
             as_integer(n, "votes of reference[0]", 1, _MOST_VOTES)
             for n in np.rint(first[0].sum(axis=-1)).astype(np.int64).tolist()

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.validation import require_rows
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class _MeanRule:
         return counts, totals, counts @ self._votes + (self._n - totals) * self._votes[0]
 
     def _settled(self, sums: Floats, left: Floats, shifts: Any) -> NDArray[np.bool_]:
-        """Whether all that so many more votes make of the least sums is decided alike."""
+        # Whether all that so many more votes make of the least sums is decided alike.
         most = sums + left * (self._votes[-1] - self._votes[0])
         lowest, highest = sums / self._n - self._rounding, most / self._n + self._rounding
         low = np.searchsorted(self._least, lowest + shifts, side="right")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from btdagg._core import InputError
 from btdagg._util.display import Drawn
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, forbid
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
@@ -199,10 +198,9 @@ def plan(
     if model is not None:
         offsets_of(model, columns_for(model, pilot), len(pilot))  # which names those that miss
     n_open = n_items if population == "new" else n_items - len(pilot)
-    if n_open < 1:
-        most = f"more than the {n_items - n_open} items of the pilot, which are part of the job"
-        raise InputError(argument="n_items", got=n_items, expected=most)
-    n_labelled, per_vote = sizes[len(sizes) // 2], _at_least_0(price, "price")
+    most = f"more than the {n_items - n_open} items of the pilot, which are part of the job"
+    expect(n_open >= 1, "n_items", n_items, most)
+    n_labelled, per_vote = sizes[len(sizes) // 2], as_number(price, "price", least=0)
     unit = 1.0
     of_known: tuple[tuple[int, float], ...] = ()
     if pilot.scale.mirrored and not pilot.covariates:
@@ -360,12 +358,6 @@ def _of_own_votes(
     return forecasts, tuple(excess)
 
 
-def _at_least_0(value: float, name: str) -> float:
-    number = as_number(value, name)
-    expect(number >= 0, name, value, "a number of at least 0")
-    return number
-
-
 def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) -> list[int]:
     expect(len(values), name, values, "at least one number")
     return sorted({as_integer(value, name, least, most) for value in values})
@@ -516,7 +508,7 @@ def forecast(
     """
     n_items, seed = as_integer(n_items, "n_items", 1), as_integer(seed, "seed", 0)
     n_draws, step = as_integer(n_draws, "n_draws", 1), as_integer(step, "step", 1)
-    per_vote = _at_least_0(price, "price")
+    per_vote = as_number(price, "price", least=0)
     most = prior.n_votes
     if n_votes is None:
         n_votes = sorted({max(1, most // part // step) * step for part in (2, 1)})
@@ -543,10 +535,9 @@ def forecast(
                 outcomes = [pair for pair in drawn if pair is not None]
                 if outcomes:
                     seen.append(np.mean(outcomes, axis=0))
-            if not seen:
-                raise InputError(
-                    f"no neighbour has an item with {n} votes besides {size} labelled ones"
-                )
+            forbid(
+                not seen, f"no neighbour has an item with {n} votes besides {size} labelled ones"
+            )
             mae, votes = np.mean(seen, axis=0)
             errors = [float(error) for error, _ in seen]
             calls = n_items * votes + size * n

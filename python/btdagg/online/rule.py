@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, given
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -309,11 +308,7 @@ class StoppingRule(SavedAsJson):
         return error
 
     def _start(self) -> tuple[float, float, float]:
-        start = self._kernel.start
-        if start is None:
-            expected = "the distribution of the votes for a forecast"
-            raise InputError(argument="votes", got=None, expected=expected)
-        return start
+        return given(self._kernel.start, "votes", "the distribution of the votes for a forecast")
 
     def follow(self, votes: ArrayLike, *, covariates: Any = None) -> StoppedVotes:
         """Apply the rule to votes in their order, (n_items, n) numbers from -1 to 1, or grades."""
@@ -431,8 +426,7 @@ class RuleKind:
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
         if not model.foresees:
-            expected = "lossless for grades and with covariates"
-            expect(self.value is None, "stop", self.name, expected)
+            expect(self.value is None, "stop", self.name, "lossless for grades and with covariates")
             return StoppingRule.lossless(model, n, step=step)
         votes = fit_votes(
             counts,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.validation import as_checked_counts, as_number, as_numbers, require_rows
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, given
 from btdagg._util.files import FileFormat, read_whole, replace_file
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -233,10 +232,9 @@ class OnlineTally:
 
         `covariates` are as of `DavidsonModel.decide`, in the order of the ids of `counts`.
         """
-        if self.model is None:
-            raise InputError(argument="model", got=None, expected="a DavidsonModel to decide by")
+        model = given(self.model, "model", "a DavidsonModel to decide by")
         ids, counts = self.counts()
-        return ids, self._labels(self.model, counts, covariates)
+        return ids, self._labels(model, counts, covariates)
 
     def _labels(self, model: DavidsonModel, counts: Any, covariates: Any) -> NDArray[np.int8]:
         labels = model.decide(counts, covariates=covariates)
@@ -247,23 +245,22 @@ class OnlineTally:
 
     def settle(self, *, covariates: Any = None) -> Settled:
         """Report the items settled since the last call; `covariates` are as of `decide`."""
-        if self.rule is None:
-            raise InputError(argument="rule", got=None, expected="a StoppingRule to settle by")
+        rule = given(self.rule, "rule", "a StoppingRule to settle by")
         with self._lock:
             if self._kernel is None:
                 ids: Any = np.empty(0, dtype=np.int64)
                 return Settled(ids, np.empty(0, np.int8), np.empty((0, 3), np.int64))
-            if self.rule.model.covariates or covariates is not None:
+            if rule.model.covariates or covariates is not None:
                 ids, counts = self.counts()
                 labels = self._labels(cast("DavidsonModel", self.model), counts, covariates)
-                within, known = _within(self.rule, counts, covariates)
+                within, known = _within(rule, counts, covariates)
                 settled = ~within
-                settled[within] = self.rule.stops(counts[within], covariates=known)
+                settled[within] = rule.stops(counts[within], covariates=known)
                 is_new = self._kernel.report(settled)
                 return Settled(ids[is_new], labels[is_new], counts[is_new])
-            rule = cast("_core.StoppingRule", self.rule._kernel)  # of whole votes
-            ids, labels, counts = self._kernel.settle(rule)
-        return Settled(_as_array(ids), self.rule.model._labels(labels), counts)
+            kernel = cast("_core.StoppingRule", rule._kernel)  # of whole votes
+            ids, labels, counts = self._kernel.settle(kernel)
+        return Settled(_as_array(ids), rule.model._labels(labels), counts)
 
     def conflicts(self) -> list[Conflict]:
         """List the samples that came with different votes, by item in ascending order."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg.evaluation.evaluation import Options, evaluate
 from btdagg.evaluation.parts import USUAL, Key, grouping
@@ -114,26 +113,23 @@ def _by_value(
     require_single(votes)
     votes = with_task(votes, labels)
     by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
-    if column in by:
-        raise InputError(
-            f"by contains {column!r}, the column whose values are compared; leave it out"
-        )
+    forbid(
+        column in by, f"by contains {column!r}, the column whose values are compared; leave it out"
+    )
     require(votes, [column])
     frames, left_out, skipped = [], {}, []
     for key, part in votes.partition(by):
         try:
             _refuse_confounded(part, column, by)
             rows = _under_every_value(part, column, least)
-            if not rows.height:
-                raise InputError(f"no item has {least} or more votes for every {column}")
+            forbid(not rows.height, f"no item has {least} or more votes for every {column}")
             left_out[key] = part.frame["item"].n_unique() - rows["item"].n_unique()
         except InputError as error:
             where = f"{part.source}, {' '.join(key)}" if key else part.source
             skipped.append((key, f"{where}: {error}"))
         else:
             frames += [rows.with_columns(value.alias(_VALUE)) for value in values]
-    if not frames:
-        raise InputError(skipped[0][1] if skipped else f"{votes.source}: no votes")
+    forbid(not frames, skipped[0][1] if skipped else f"{votes.source}: no votes")
 
     options = options.copy()
     options["by"] = (*by, _VALUE)
@@ -159,8 +155,7 @@ def _by_value(
 def _refuse_confounded(part: Votes, column: str, by: Key) -> None:
     """Refuse one value alone, and values that differ in more than what is varied."""
     values = text(part, column).unique()
-    if len(values) < 2:
-        raise InputError(f"all votes have the {column} {values[0]}, expected several values")
+    forbid(len(values) < 2, f"all votes have the {column} {values[0]}, expected several values")
     for other in _CONDITIONS:
         if other not in part.columns or other in (column, *by):
             continue

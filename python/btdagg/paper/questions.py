@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg.evaluation.protocol import Protocol, RandomSplits
 from btdagg.methods.base import is_written
 from btdagg.paper import figures, tables
@@ -42,8 +42,7 @@ def _spread(study: Study, report: ReportFolder) -> None:
 
 
 def _transfer(study: Study, report: ReportFolder) -> None:
-    if "task" not in study.scores.by:
-        raise InputError("this needs votes on several tasks, and a column task")
+    forbid("task" not in study.scores.by, "this needs votes on several tasks, and a column task")
     place = study.scores.by.index("task")
     by_key: dict[Key, dict[str, Items]] = {}
     for key, cell in study.scores.at_most_votes().items():
@@ -71,8 +70,7 @@ def _davidson(study: Study) -> Aggregator | None:
 
 
 def _ablations(study: Study, report: ReportFolder) -> None:
-    if not study.varied:
-        raise InputError("no column has several values to compare")
+    forbid(not study.varied, "no column has several values to compare")
     for column, votes in study.varied.items():
         with report.skipping(column):
             _ablation(study, report, column, votes)
@@ -94,12 +92,10 @@ def _ablation(study: Study, report: ReportFolder, column: str, votes: Votes) -> 
 
 def _error_by_order(study: Study, report: ReportFolder) -> None:
     votes = study.votes
-    if votes.are_counts or "order" not in votes.columns:
-        raise InputError("the votes have no column order")
+    forbid(votes.are_counts or "order" not in votes.columns, "the votes have no column order")
     n_votes = study.most_votes or max(study.budgets())
     of_each = n_votes // 2 - n_votes // 2 % 2  # votes that an item has of either order
-    if of_each < 2:
-        raise InputError(f"this needs two votes in each order, but an item has {n_votes}")
+    forbid(of_each < 2, f"this needs two votes in each order, but an item has {n_votes}")
     scores = study.run("order", compare_orders, votes, of_each)
     skip_left_out(study, report, scores)
     report.add(tables.order_table(scores))

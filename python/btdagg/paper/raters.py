@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg.evaluation.engine import cross_scores
@@ -197,8 +197,7 @@ def _sheet(
     others[np.flatnonzero(mine), own[mine] + 1] -= 1
     rated = mine & (others.sum(axis=1) > 0)
     undecided = rated & ((others == others.max(axis=1, keepdims=True)).sum(axis=1) > 1)
-    if not rated.any():
-        raise InputError(f"{ratings.source}: no item of this rater has a label by other raters")
+    forbid(not rated.any(), f"{ratings.source}: no item of this rater has a label by other raters")
     items = ratings.items[rated].tolist()
     columns = {"item": items, "label": majority_vote(others)[rated]}
     if groups is not None:
@@ -214,8 +213,7 @@ def _items(
     refuse_several_judges(votes)
     require_columns(votes, [n_votes], confidence, decided)
     items = votes.items(n_votes=n_votes, confidence=confidence, decisions=decided)
-    if not items.counts.any():
-        raise InputError(f"{votes.source}: none of the {len(items)} items has a vote")
+    forbid(not items.counts.any(), f"{votes.source}: none of the {len(items)} items has a vote")
     return items
 
 

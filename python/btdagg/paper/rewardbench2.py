@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid, reworded
 from btdagg._util.extras import needs
 from btdagg._util.files import replace_file
 from btdagg._util.lazy import pl
@@ -97,13 +97,11 @@ def load_rewardbench2(
 def _download(split: str) -> Path:
     with needs("datasets", "load_rewardbench2 without a source, which downloads,"):
         from huggingface_hub import snapshot_download
-    try:
+    # What the library raises for lack of a network or of access.
+    with reworded(OSError, f"{_HUB_ID}: cannot be downloaded: {{error}}"):
         folder = snapshot_download(
             _HUB_ID, repo_type="dataset", allow_patterns=[f"data/{split}-*", f"data/{split}.*"]
         )
-    except OSError as error:  # what the library raises for lack of a network or of access
-        why = str(error).partition("\n")[0]
-        raise InputError(f"{_HUB_ID}: cannot be downloaded: {why}") from None
     return Path(folder)
 
 
@@ -113,10 +111,10 @@ def _read_prompts(source: Path, split: str) -> Table:
         places = (source, source / "data")
         files = [file for place in places for file in sorted(place.glob(f"{split}[.-]*"))]
         files = [file for file in files if file.suffix in (".parquet", *_LINES)]
-    if not files:
-        raise InputError(f"{source}: no .parquet or .jsonl file of split {split!r}")
+    forbid(not files, f"{source}: no .parquet or .jsonl file of split {split!r}")
     responses = pl.List(pl.String)
-    try:
+    message = f"{source} does not have the form of {_HUB_ID}: {{error}}"
+    with reworded(pl.exceptions.PolarsError, message):
         frames = [
             (pl.read_ndjson if file.suffix in _LINES else pl.read_parquet)(file).select(
                 pl.col("subset"),
@@ -127,8 +125,6 @@ def _read_prompts(source: Path, split: str) -> Table:
             )
             for file in files
         ]
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{source} does not have the form of {_HUB_ID}: {error}") from None
     frame = pl.concat(frames)
     prompts = Table(frame.with_columns(task=_task_names(frame["subset"])), str(source))
     refuse_duplicates(prompts, ["task", "id"])

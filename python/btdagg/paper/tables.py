@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.wording import MISSING, fixed, percent, stem
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.metrics import Interval
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 def ablation_table(scores: Scores) -> ReportTable:
     """Tabulate MAE by value and method, and the difference of two (temperatures, prompts)."""
-    if not scores.cells:
-        raise InputError("the ablation has no cells: nothing could be evaluated")
+    forbid(not scores.cells, "the ablation has no cells: nothing could be evaluated")
     alone = len(scores.cells[0].methods) == 1
     column = scores.column
     bold = "the lowest of the row" if alone else f"the lowest of the methods at that {column}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.readable import Readable
 from btdagg.evaluation.metrics import Interval, share_interval
 from btdagg.evaluation.parts import among_gold_ties
@@ -82,8 +82,7 @@ def tie_rates(
     """
     require_single(votes)
     require(votes, [rows, columns])
-    if rows == columns:
-        raise InputError(f"rows and columns are both {rows!r}, expected two columns")
+    forbid(rows == columns, f"rows and columns are both {rows!r}, expected two columns")
     if gold_ties is not None:
         votes = among_gold_ties(votes, gold_ties)
     parts = votes.partition([rows, columns])
@@ -95,6 +94,5 @@ def tie_rates(
         n_voted = int((counts.sum(axis=1) > 0).sum())
         place = (_ALL, row_names.index(row), column_names.index(column))
         numbers[place] = counts[:, 1].sum(), counts.sum(), n_voted, part.n_missing
-    if not numbers[1].any():
-        raise InputError(f"{votes.source}: all votes are missing")
+    forbid(not numbers[1].any(), f"{votes.source}: all votes are missing")
     return TieRates(row_names, column_names, *numbers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid, within
 from btdagg._util.readable import Readable
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval, mean_interval
@@ -95,14 +95,11 @@ def transfer_matrix(
 
     The paper's section on transferability and its heat map.
     """
-    if len(tasks) < 2:
-        raise InputError(f"tasks has {len(tasks)}, expected at least two")
+    forbid(len(tasks) < 2, f"tasks has {len(tasks)}, expected at least two")
     protocol.require_intervals()
     method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
     for name, items in tasks.items():
-        try:
+        with within(f"task {name!r}: "):
             require_splits(items, protocol.splitter)
-        except InputError as error:
-            raise InputError(f"task {name!r}: {error}") from None
     rows = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
     return Transfer(tuple(tasks), tuple(map(tuple, rows)))

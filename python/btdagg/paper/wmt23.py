@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
 from btdagg.paper.ratings import Ratings
@@ -92,11 +92,11 @@ def load_wmt23(
     Judgment*; Freitag et al. (2021) for the weights.
     """
     member = _SIDE_BY_SIDE[pair or "zh-en"]
-    if (path is None) != download:
-        raise InputError(
-            f"load_wmt23 needs a source: either path, a copy of {member}.tar.gz, or "
-            f"download=True, which fetches it from {_address(member)}"
-        )
+    forbid(
+        (path is None) != download,
+        f"load_wmt23 needs a source: either path, a copy of {member}.tar.gz, or "
+        f"download=True, which fetches it from {_address(member)}",
+    )
     archive = Path(_download(member) if path is None else path)
     language, errors = _read_errors(archive, {pair: member} if pair else _SIDE_BY_SIDE)
     rated = _side_by_side(errors, language, str(archive))
@@ -118,7 +118,7 @@ def _download(member: str) -> str:
     with needs("datasets", "downloading"):
         import pooch
     url, sha256 = _address(member), _SHA256.get(member)
-    try:
+    with reworded((OSError, ValueError), f"{url}: cannot be downloaded: {{error}}"):
         # A file that is already there is only checked; one that fails the check is not kept.
         path: str = pooch.retrieve(
             url,
@@ -128,8 +128,6 @@ def _download(member: str) -> str:
             # Not as a stream: pooch would leave that of a failed request open.
             downloader=pooch.HTTPDownloader(stream=False),
         )
-    except (OSError, ValueError) as error:
-        raise InputError(f"{url}: cannot be downloaded: {error}") from None
     return path
 
 
@@ -137,7 +135,8 @@ def _download(member: str) -> str:
 
 
 def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.DataFrame]:
-    try:
+    damage = (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error)
+    with reworded(damage, f"{archive}: not a .tar.gz archive, or a damaged one"):
         # All at once, since only the end of the file has its checksum.
         content = gzip.decompress(archive.read_bytes())
         with tarfile.open(fileobj=io.BytesIO(content)) as unpacked:
@@ -150,8 +149,6 @@ def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.Dat
                 )
             file = unpacked.extractfile(members[pair])
             text = file.read() if file else b""
-    except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
-        raise InputError(f"{archive}: not a .tar.gz archive, or a damaged one") from None
     raw = pl.read_csv(
         text,
         separator="\t",

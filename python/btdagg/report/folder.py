@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from btdagg import __version__
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.outputs import OutputFolder, require_folder
 from btdagg._util.wording import stem as file_stem
 from btdagg.report.decision_map import decision_map, decision_map_script
@@ -158,8 +158,7 @@ class ReportFolder:
 
     @property
     def _section(self) -> _Section:
-        if not self._sections:
-            raise InputError("no section was started; call section() before add()")
+        forbid(not self._sections, "no section was started; call section() before add()")
         return self._sections[-1]
 
     def show_models(self, models: Mapping[str, DavidsonModel], n_votes: int = 20) -> None:
@@ -241,10 +240,10 @@ def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> Output
     files = OutputFolder(path, reads=reads)
     earlier = [name for name in files.earlier if _OWN_FILE.fullmatch(name)]
     others = not earlier and path.is_dir()
-    if others and not all(entry.name.startswith(".btdagg-") for entry in path.iterdir()):
-        raise InputError(
-            f"{path} is not empty and has no earlier report; expected a new or an empty folder"
-        )
+    forbid(
+        others and not all(entry.name.startswith(".btdagg-") for entry in path.iterdir()),
+        f"{path} is not empty and has no earlier report; expected a new or an empty folder",
+    )
     for name in _FOLDERS:
         require_folder(path / name)
     # Names of tables and figures are not known yet: those that are taken may be among them.

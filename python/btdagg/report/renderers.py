@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg._util.extras import needs
 from btdagg.estimates import Certificate
 from btdagg.estimates.judge_bias import JudgeBias

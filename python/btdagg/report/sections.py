@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.wording import MISSING, stem
 from btdagg.estimates.judge_bias import bias
 from btdagg.estimates.systems import estimate_systems
@@ -72,8 +72,7 @@ def skip_left_out(
 
 def _vote_sweep(study: Study, report: ReportFolder) -> None:
     budgets = study.budgets()
-    if len(budgets) < 2:
-        raise InputError("this needs single votes, at several numbers of votes")
+    forbid(len(budgets) < 2, "this needs single votes, at several numbers of votes")
     untested = study.protocol.untested
     if isinstance(splitter := untested.splitter, CrossFit):
         n_refits = min(splitter.n_refits, study.effort.n_refits)
@@ -93,8 +92,7 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
 
 def _calibration_sweep(study: Study, report: ReportFolder) -> None:
     sizes = study.calibration_sizes()
-    if len(sizes) < 2:
-        raise InputError("there are too few labelled items for two sizes of a calibration set")
+    forbid(len(sizes) < 2, "there are too few labelled items for two sizes of a calibration set")
     n_votes = None if study.most_votes is None else [study.most_votes]
     how: dict[str, Any] = {"n_votes": n_votes, "covariates": study.covariates}
     scores = study.run("number of labels", evaluate, study.votes, n_labels=sizes, **how)
@@ -113,8 +111,7 @@ def _parameters(study: Study, report: ReportFolder) -> None:
         for name, fitted in _fits(study.scores).items()
         if fitted.calibration is not None
     }
-    if not calibrations:
-        raise InputError("no method calibrates a model")
+    forbid(not calibrations, "no method calibrates a model")
     _refuse_long(study)
     models = {name: calibration.model for name, calibration in calibrations.items()}
     more = {name: {"labels": f"{fit.n_labels:,}"} for name, fit in calibrations.items()}
@@ -167,8 +164,7 @@ def among(cell: Cell, names: Iterable[str]) -> Cell:
 
 def _orders(study: Study, report: ReportFolder) -> None:
     votes = study.votes
-    if votes.are_counts or "order" not in votes.columns:
-        raise InputError("the votes have no column order")
+    forbid(votes.are_counts or "order" not in votes.columns, "the votes have no column order")
     by = [column for column in ("judge",) if column in votes.columns]
     biases = positional_bias(votes, by=by)
     report.add(tables.positional_bias_table(biases, by))

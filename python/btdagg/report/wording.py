@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.wording import MISSING, fixed, percent
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ class SweptOver(NamedTuple):
 
 def swept_over(scores: Scores) -> SweptOver:
     """Say what a sweep goes over: the number of votes, or of labels."""
-    if not scores.cells:
-        raise InputError("there is no sweep: nothing could be evaluated")
+    forbid(not scores.cells, "there is no sweep: nothing could be evaluated")
     if scores.cells[0].n_labels is None:
         return SweptOver("votes", "n_votes", "votes", "votes per item", "")
     same = " Every number is evaluated on the same items."

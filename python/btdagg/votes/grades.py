@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
 from btdagg.votes.schema import PASS_WORDS
@@ -23,9 +23,8 @@ _MOST = 12  # points that are listed
 
 def refuse_grades(table: Table, *columns: str) -> None:
     """Refuse scores where there are no votes on pairs, in one of these columns."""
-    if "score" in table.columns and not {*columns} & {*table.columns}:
-        text = f"{table.source}: column score has grades, expected votes on pairs"
-        raise InputError(text)
+    text = f"{table.source}: column score has grades, expected votes on pairs"
+    forbid("score" in table.columns and not {*columns} & {*table.columns}, text)
 
 
 def with_criteria(table: AnyTable) -> AnyTable:
@@ -89,11 +88,11 @@ def scales_in(
 def stated_scale(table: Table) -> Scale | None:
     """Return the scale that a column `grades` says, if there is one."""
     scales: list[Any] = sorted(_texts_in(table, "grades")) if "grades" in table.columns else []
-    if len(scales) > 1:
-        raise InputError(
-            f"{table.source}: grades are on several scales, {listing(scales)}; expected one",
-            argument="scale",
-        )
+    forbid(
+        len(scales) > 1,
+        f"{table.source}: grades are on several scales, {listing(scales)}; expected one",
+        "scale",
+    )
     return Scale(scales[0]) if scales else None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.lazy import pl
 from btdagg.votes.schema import HISTOGRAM, parse
 from btdagg.votes.source import read_table
@@ -50,8 +50,7 @@ class Histogram(Table):
         """Return counts, (n, 3), and labels, (n,), with one row for each labelled item."""
         rows: pl.DataFrame = self.frame.filter(self.frame["label"].is_not_null())
         number = rows["number"].to_numpy()
-        if not number.any():
-            raise InputError(f"{self.source}: no item has a label")
+        forbid(not number.any(), f"{self.source}: no item has a label")
         counts = rows.select(_SIDES).to_numpy()
         whole = counts.dtype.kind in "iu"
         narrow = counts.astype(np.min_scalar_type(counts.max())) if whole else counts

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.folds import numbered
 from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
@@ -241,8 +240,7 @@ class Items(Readable):
         own = cls.of(counts, scale=scale)
         own.scale.require_votes(own.scale.counts(own.pooled))
         gold = label_scale.labels[label_scale.places(labels)]
-        if not len(gold):
-            raise InputError("labels is empty, expected at least one item", argument="labels")
+        forbid(not len(gold), "labels is empty, expected at least one item", "labels")
         same_length("labels", len(gold), "counts", len(own))
         same_index(counts=counts, labels=labels, groups=groups)
         group = own.groups if groups is None else as_names(groups, "groups")
@@ -296,8 +294,7 @@ class Items(Readable):
         expected = "one label per item, as well as the shares of its raters"
         expect(self.labels is not None or self.shares is None, "labels", None, expected)
         rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
-        if not len(rows):
-            raise InputError(self.no_labels)
+        forbid(not len(rows), self.no_labels)
         own, disputed = self[rows], 0
         if own.told is not None:
             disputed = n_disputed(self.told)
@@ -387,10 +384,10 @@ class Items(Readable):
 
     def require_two_labels(self) -> None:
         """Refuse labels that are all the same: they tell no methods apart."""
-        if (self.labels == self.labels[0]).all():
-            raise InputError(
-                f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones"
-            )
+        forbid(
+            (self.labels == self.labels[0]).all(),
+            f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones",
+        )
 
     # What only some aggregators need
 
@@ -398,8 +395,7 @@ class Items(Readable):
         """Return the confidences, which every vote must have for a method."""
         needs = f"{method} needs a confidence of every vote"
         if self.confidences is None:
-            if self.no_confidences:
-                raise InputError(f"{method}: {self.no_confidences}")
+            forbid(self.no_confidences, f"{method}: {self.no_confidences}")
             raise InputError(
                 f"{needs}, but there are none: name their column", argument="confidence"
             )
@@ -421,17 +417,15 @@ class Items(Readable):
     def require_judges(self, names: Sequence[str]) -> NDArray[Any]:
         """Return the counts of some judges of a panel, (n, judges, 3)."""
         for name in names:
-            if name not in self.judges:
-                found = ", ".join(self.judges) or "none"
-                raise InputError(f"there are no counts of judge {name!r}; found {found}")
+            found = ", ".join(self.judges) or "none"
+            forbid(name not in self.judges, f"there are no counts of judge {name!r}; found {found}")
         counts: NDArray[Any] = self.counts[:, [self.judges.index(name) for name in names]]
         return counts
 
     def require_decisions(self, name: str) -> NDArray[np.int8]:
         """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1."""
-        if name not in self.decisions:
-            found = ", ".join(self.decisions) or "none"
-            raise InputError(f"there are no decisions of {name!r}; found {found}")
+        found = ", ".join(self.decisions) or "none"
+        forbid(name not in self.decisions, f"there are no decisions of {name!r}; found {found}")
         decided = self.decisions[name]
         absent = np.isnan(decided)
         if absent.any():
@@ -449,11 +443,9 @@ class Items(Readable):
         runs = self, before
         own = [run.probabilities for run in runs if run.probabilities is not None]
         scales = [(run.scale, run.label_scale) for run in runs]
-        if len(own) == 1 or scales[0] != scales[1]:
-            what = "scale" if len(own) != 1 else "column probability"
-            raise InputError(
-                f"than has another {what} than the run, expected the same", argument="than"
-            )
+        what = "scale" if len(own) != 1 else "column probability"
+        text = f"than has another {what} than the run, expected the same"
+        forbid(len(own) == 1 or scales[0] != scales[1], text, "than")
         alone = [(run, run.ids if run.alone is None else run.alone) for run in runs]
         groups = [name if run.groups is None else run.groups for run, name in alone]
         columns: dict[str, Any] = {

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.validation import (
     as_checked_counts,
@@ -237,11 +236,11 @@ def all_items(
     key = items.scale.mode.key
     alone = pl.format(" {}" * len(key), *key)  # no group begins with a blank
     is_shared = rows.select(key).is_duplicated().any()
-    if is_shared and "task" not in labels.columns:
-        raise InputError(
-            f"{labels.source} has no column criterion or task, expected one, since {votes.source} "
-            "has several for an item"
-        )
+    forbid(
+        is_shared and "task" not in labels.columns,
+        f"{labels.source} has no column criterion or task, expected one, since {votes.source} "
+        "has several for an item",
+    )
     remarks += rater_remarks(labels.scale, labels.raters, n_apart, n_labelled, of_estimates=True)
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
@@ -158,12 +157,12 @@ def read_labels(
         if column != "label":
             table = read_table(table, [], columns={"label": column})
     if "label" not in table.columns and "vote" in table.columns:
-        if "rater" not in table.columns:
-            raise InputError(
-                f"{table.source}: no column 'label', and no column of raters for its votes; name "
-                f"that column by {{advice}}; found {listing(table.columns)}",
-                advice={"columns": {"rater": "NAME"}},
-            )
+        forbid(
+            "rater" not in table.columns,
+            f"{table.source}: no column 'label', and no column of raters for its votes; name "
+            f"that column by {{advice}}; found {listing(table.columns)}",
+            advice={"columns": {"rater": "NAME"}},
+        )
         table = read_table(table, [], columns={"label": "vote"})
     require(table, ["label"], "columns")
     table = _with_means(table, scale, words)

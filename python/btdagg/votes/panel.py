@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.validation import names_of_judges
 from btdagg.votes.items import Items
@@ -29,14 +28,13 @@ def panel_items(
     expect(votes.scale.mirrored, "panel", panel, expected)
     column = panel or "judge"
     parts = {key[0]: part for key, part in votes.partition([column])}
-    if "" in parts:
-        raise InputError(f"{votes.source}: a row has no {column}")
+    forbid("" in parts, f"{votes.source}: a row has no {column}")
     names = names_of_judges(judges or tuple(sorted(parts)))
     for name in parts:
-        if name not in names:
-            raise InputError(
-                f"{votes.source}: {column} {name!r} is not in the panel ({', '.join(names)})"
-            )
+        forbid(
+            name not in names,
+            f"{votes.source}: {column} {name!r} is not in the panel ({', '.join(names)})",
+        )
     tallied = (
         parts[name].tally(n_votes).with_columns(judge=place)
         for place, name in enumerate(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect
+from btdagg._util.errors import InputError, expect, forbid, of_kind
 from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
     as_columns,
     as_labels,
+    as_list,
     as_number,
     as_numbers,
     column_names,
@@ -253,8 +254,7 @@ class Scale:
 
     def require_votes(self, counts: NDArray[Any]) -> None:
         """Check that each item has the votes that a label needs."""
-        expected = "at least one vote of each item"
-        require_rows(self.decidable(counts), counts, "counts", expected)
+        require_rows(self.decidable(counts), counts, "counts", "at least one vote of each item")
 
     def leaning(self, values: Any) -> NDArray[np.float64]:
         """Return values as shares of the way from the middle to the ends, -1 to 1."""
@@ -317,14 +317,11 @@ class Scale:
 
 def _as_points(points: Any, name: str) -> tuple[float, ...]:
     expected = "two or more numbers, each above the one before"
-    if isinstance(points, str | bytes) or not isinstance(points, Iterable):
-        raise InputError(argument=name, got=points, expected=expected)
-    values = list(points)
+    values = as_list(points, name, expected, least=2)
     for row, value in enumerate(values):
         expect(not isinstance(value, bool | np.bool_), name, value, "a finite number", row=row)
     numbers = [as_number(value, f"{name}[{row}]") for row, value in enumerate(values)]
-    if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
-        raise InputError(argument=name, got=values, expected=expected)
+    expect(all(low < high for low, high in pairwise(numbers)), name, values, expected)
     return tuple(map(_whole, numbers))
 
 
@@ -375,12 +372,12 @@ def _whole(number: float) -> float:
 
 def require_alike(scale: Scale, label_scale: Scale) -> None:
     """Refuse votes and labels of which only one has two sides."""
-    if scale.mode != label_scale.mode:
-        which, other = ("labels", "votes") if scale.mirrored else ("votes", "labels")
-        raise InputError(
-            f"{which} are grades and {other} are of pairs; read both with the same scale",
-            argument="scale",
-        )
+    which, other = ("labels", "votes") if scale.mirrored else ("votes", "labels")
+    forbid(
+        scale.mode != label_scale.mode,
+        f"{which} are grades and {other} are of pairs; read both with the same scale",
+        "scale",
+    )
 
 
 def scales_of(
@@ -405,9 +402,7 @@ def scale_from(value: Any, name: str) -> Scale:
     """Return a scale, or what `Scale.as_dict` made of one."""
     if isinstance(value, Mapping) and value.keys() <= {"points", "names", "mirrored"}:
         value = Scale(**value)
-    if not isinstance(value, Scale):
-        raise InputError(argument=name, got=value, expected="a btdagg.Scale")
-    return value
+    return of_kind(value, Scale, name, "a btdagg.Scale")
 
 
 PAIRS = Scale((-1, 0, 1), ("B", "tie", "A"), mirrored=True)

@@ -239,7 +239,7 @@ def orders(table: Table, column: str) -> Parser:
 
 
 def _is_trimmed(words: pl.Expr) -> pl.Expr:
-    """Whether texts have no blanks around them; lengths are compared sooner than texts."""
+    # Whether texts have no blanks around them; lengths are compared sooner than texts.
     return words.str.strip_chars().str.len_bytes() == words.str.len_bytes()
 
 

@@ -19,8 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from btdagg._core import InputError
-from btdagg._util.errors import shown
+from btdagg._util.errors import InputError, forbid, reworded, shown
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import unguarded
@@ -93,8 +92,7 @@ def read_table(
     if "item" in required:
         table = with_item(table)
     require(table, required, "columns")
-    if not table.height:
-        raise InputError(f"{table.source}: no rows")
+    forbid(not table.height, f"{table.source}: no rows")
     return table
 
 
@@ -181,8 +179,7 @@ def _read(source: Any, name: str | None) -> Table:
     if isinstance(source, (str, os.PathLike)):
         return _read_place(os.fspath(source), name)
     if isinstance(source, (list, tuple)):
-        if not source:
-            raise InputError(f"{name or 'list'}: no rows")
+        forbid(not source, f"{name or 'list'}: no rows")
         if all(isinstance(path, (str, os.PathLike)) for path in source):
             return _scan_parquet([os.fspath(path) for path in source], name or "files")
         if all(isinstance(row, Mapping) for row in source):
@@ -211,8 +208,7 @@ def _lower(titles: Sequence[str], source: str) -> list[str]:
         if n > 1 and not name:
             places = listing(str(place) for place, own in enumerate(names, start=1) if not own)
             raise InputError(f"{source}: columns {places} have no name; name or delete them")
-        if n > 1:
-            raise InputError(f"{source}: two columns are called {name!r}")
+        forbid(n > 1, f"{source}: two columns are called {name!r}")
     return names
 
 
@@ -270,8 +266,7 @@ def _read_place(place: str, name: str | None) -> Table:
         files = sorted(glob.glob(pattern if os.path.isdir(place) else place, recursive=True))
         if files:
             return _scan_parquet(files, name)
-        if os.path.isdir(place):
-            raise InputError(f"{name}: cannot be read: a folder without .parquet files")
+        forbid(os.path.isdir(place), f"{name}: cannot be read: a folder without .parquet files")
     if place != STANDARD_INPUT and kind not in _KINDS:
         raise InputError(f"{name}: cannot read this kind of file, expected {listing(_KINDS)}")
     if kind == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
@@ -281,8 +276,7 @@ def _read_place(place: str, name: str | None) -> Table:
 
 def table_in(content: bytes, name: str, kind: str = "") -> Table:
     """Read the content of a file of a kind, or of one that begins like this."""
-    if not content or content.isspace():
-        raise InputError(f"{name}: empty file")
+    forbid(not content or content.isspace(), f"{name}: empty file")
     kind = kind or _kind_of_content(content)
     if kind == ".parquet":
         return _scan_parquet([io.BytesIO(content)], name)
@@ -296,18 +290,13 @@ def content_of(place: str, name: str) -> bytes:
     if place == STANDARD_INPUT:
         content = sys.stdin.buffer.read() if sys.stdin else b""
     else:
-        try:
+        absent = reworded(FileNotFoundError, f"{name}: no such file")
+        with reworded(OSError, f"{name}: cannot be read: {{error}}"), absent:
             content = Path(place).read_bytes()
-        except FileNotFoundError:
-            raise InputError(f"{name}: no such file") from None
-        except OSError as error:
-            raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     if content.startswith(_GZIP):
         has_rows = place == STANDARD_INPUT or suffix_of(place) in _KINDS
-        try:
+        with reworded((OSError, EOFError, zlib.error), f"{name}: the gzip file is damaged"):
             return _unpacked(content, name) if has_rows else gzip.decompress(content)
-        except (OSError, EOFError, zlib.error):
-            raise InputError(f"{name}: the gzip file is damaged") from None
     return content
 
 
@@ -346,10 +335,10 @@ def decoded(content: bytes, name: str) -> str:
 
 def _read_csv(content: bytes, name: str, separator: str) -> Table:
     lines = content.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n").lstrip(b" \r\n")
-    if b"\r" in lines and b"\n" not in lines:
-        raise InputError(
-            f"{name}: lines end in carriage returns alone; save it as CSV UTF-8, with line feeds"
-        )
+    forbid(
+        b"\r" in lines and b"\n" not in lines,
+        f"{name}: lines end in carriage returns alone; save it as CSV UTF-8, with line feeds",
+    )
     try:
         # The header is read as a row: polars would rename the second of two equal column names.
         frame = pl.read_csv(lines, separator=separator, has_header=False, infer_schema=False)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_names, as_panel_counts, has_judges, same_length
 from btdagg.votes.scale import PAIRS, Scale
@@ -241,7 +240,7 @@ def _by_task(
 
 
 def _facts(items: Any, name: str) -> Any:
-    """Return what a column of the votes, or of the labels, says of each item; None if neither."""
+    # Return what a column of the votes, or of the labels, says of each item; None if neither.
     if items.table is not None and name in items.table.columns:
         if items.keys is None or "task" not in items.keys.columns:
             return facts_of(items.table, items.ids, [name])[name]

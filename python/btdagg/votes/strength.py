@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect
+from btdagg._util.errors import InputError, expect, forbid, one_of
 from btdagg._util.lazy import pl
 from btdagg._util.validation import COUNT_COLUMNS, as_number, label_array, require_rows
 from btdagg.votes import schema
@@ -111,8 +111,8 @@ def are_counts(table: Table) -> bool:
 
 def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
     """Return which columns say how strong the votes of a table are, None if none do."""
-    expected = f"one of {', '.join(get_args(StrengthKind))}"
-    expect(strength is None or strength in get_args(StrengthKind), "strength", strength, expected)
+    if strength is not None:
+        one_of(strength, get_args(StrengthKind), "strength")
     if strength == "none":
         return None
     wanted = [strength] if strength else ["margin", "strength", "probabilities"]
@@ -164,11 +164,11 @@ def strength_of(
     """Check the strengths of parsed votes, and find full margins; None without any strength."""
     # By default a full margin is twice the mean margin of a judge and template, ties included.
     vote, (low, tie, high) = pl.col("vote"), scale.points
-    if full_margin not in (None, ()) and kind != "margin":
-        raise InputError(
-            f"{table.source}: {{advice}} needs a column margin, but votes count by their {kind}",
-            advice={"full_margin": None},
-        )
+    forbid(
+        full_margin not in (None, ()) and kind != "margin",
+        f"{table.source}: {{advice}} needs a column margin, but votes count by their {kind}",
+        advice={"full_margin": None},
+    )
     column = STRENGTH_COLUMNS[kind][0]
     size, is_win = pl.col(column), vote != tie
     if kind == "probabilities":
@@ -211,9 +211,8 @@ def strength_of(
     if isinstance(full_margin, Mapping):
         judges = sums["judge"].unique().sort().to_list() if "judge" in whose else []
         for name in full_margin:
-            if name not in judges:
-                expected = listing(judges) if judges else "a number: there is no column judge"
-                raise InputError(argument="full_margin", got=name, expected=expected)
+            expected = listing(judges) if judges else "a number: there is no column judge"
+            expect(name in judges, "full_margin", name, expected)
     own_margin, margins = given_margins(full_margin), []
     for row in sums.filter(pl.col("n") > 0).iter_rows(named=True):
         judge, template = (row.get(name, "") for name in _WHOSE)
@@ -270,9 +269,7 @@ def as_full_margins(margins: Any) -> tuple[FullMargin, ...]:
 
 def as_full_margin(full_margin: object, name: str = "full_margin") -> float:
     """Return the margin of a whole win as a float, a number above 0."""
-    number = as_number(full_margin, name)
-    expect(number > 0, name, full_margin, "a number above 0")
-    return number
+    return as_number(full_margin, name, above=0)
 
 
 def as_strengths(votes: ArrayLike, full_margin: float | None) -> NDArray[np.int8] | NDArray[Any]:

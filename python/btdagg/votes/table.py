@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect, shown
+from btdagg._util.errors import InputError, expect, forbid, reworded, shown
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 
@@ -80,11 +79,9 @@ class Table(Readable):
 
     def collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
         """Compute a query over the rows, as they are read."""
-        try:
+        errors = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+        with reworded(errors, f"{self.source}: cannot be read: {{error}}"):
             return rows.collect(engine="streaming")
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            why = str(error).partition("\n")[0]
-            raise InputError(f"{self.source}: cannot be read: {why}") from None
 
     def with_columns(self, columns: Iterable[pl.Expr | pl.Series]) -> Self:
         """Return the same rows with some columns added or replaced."""
@@ -192,10 +189,10 @@ def as_text(table: Table, column: str) -> pl.Expr:
     """Return a column as text; null stays null."""
     require(table, [column])
     kind = table.schema[column]
-    if kind.is_nested() or kind == pl.Object:
-        raise InputError(
-            f"{table.source}, column {column}: got values of type {kind}, expected text or numbers"
-        )
+    forbid(
+        kind.is_nested() or kind == pl.Object,
+        f"{table.source}, column {column}: got values of type {kind}, expected text or numbers",
+    )
     return pl.col(column) if kind == pl.String else pl.col(column).cast(pl.String)
 
 
@@ -315,9 +312,8 @@ def filtered(where: Mapping[str, object], *tables: AnyTable) -> list[AnyTable]:
     parts = []
     for table, keep in zip(tables, keeps, strict=True):
         part = table._kept(pl.all_horizontal(keep.values()), [*keep]) if keep else table
-        if keep and not part.height:
-            pairs = " and ".join(f"{column} {value!r}" for column, value in where.items())
-            raise InputError(f"{table.source}: no row has {pairs}")
+        pairs = " and ".join(f"{column} {value!r}" for column, value in where.items())
+        forbid(keep and not part.height, f"{table.source}: no row has {pairs}")
         parts.append(part)
     return parts
 
@@ -350,11 +346,11 @@ def facts_of(
     """Return what columns of the votes, one value for each item, say of items: text or null."""
     rows = pl.DataFrame({"item": ids.tolist()})
     for name in dict.fromkeys(columns):
-        if name == "item":
-            raise InputError(
-                f"{votes.source}: column item has the ids of items, expected a column that "
-                "describes items"
-            )
+        forbid(
+            name == "item",
+            f"{votes.source}: column item has the ids of items, expected a column that "
+            "describes items",
+        )
         value = pl.col(name).cast(pl.String)
         values = votes.collect(votes.data.lazy().select("item", value).unique(maintain_order=True))
         values = values.drop_nulls()

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.validation import (
     COUNT_COLUMNS,
@@ -324,9 +323,8 @@ class Votes(Table, CountsItself):
     def refuse_of_counts(self, **arguments: object) -> None:
         """Raise an :class:`InputError` if something that only single votes have is not None."""
         for name, value in arguments.items():
-            if value is not None and self.are_counts:
-                text = f"{self.source}: {{advice}} needs single votes, but these are counts"
-                raise InputError(text, advice={name: None})
+            text = f"{self.source}: {{advice}} needs single votes, but these are counts"
+            forbid(value is not None and self.are_counts, text, advice={name: None})
 
     def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
         import polars.selectors as cs

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg._util.wording import counted
 from btdagg.votes import schema

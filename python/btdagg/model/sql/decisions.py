@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 
 # Databases raise an error where a float underflows.

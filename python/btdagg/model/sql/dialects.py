@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, one_of
 
 Name = str | Sequence[str]
 
@@ -94,8 +93,7 @@ DIALECTS = {
 
 def dialect_named(dialect: str) -> Dialect:
     """Return a dialect; InputError if there is none of this name."""
-    expect(dialect in DIALECTS, "dialect", dialect, f"one of {', '.join(DIALECTS)}")
-    return DIALECTS[dialect]
+    return DIALECTS[one_of(dialect, DIALECTS, "dialect")]
 
 
 def _enclosed(text: str, mark: str, escapes: bool) -> str:

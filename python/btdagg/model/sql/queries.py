@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg.model.sql.decisions import (
     LEAST_EXPONENT,
     NO_OFFSET,
@@ -217,14 +216,13 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     if table.margin is not None or table.template != VotesTable.template:
         raise InputError("a histogram counts signs, expected no column of margins or templates")
     gold = labels if isinstance(labels, LabelsTable) else LabelsTable(labels)
-    if gold.task is not None and table.task is None:
-        raise InputError(
-            "labels have a task and votes have none, expected the task of both or neither"
-        )
+    forbid(
+        gold.task is not None and table.task is None,
+        "labels have a task and votes have none, expected the task of both or neither",
+    )
     of_items = [gold.item] if isinstance(gold.item, str) else gold.item
-    if len(of_items) != len(table.items):
-        expected = f"as many columns as votes have: {', '.join(table.items.values())}"
-        raise InputError(argument="item", got=gold.item, expected=expected)
+    expected = f"as many columns as votes have: {', '.join(table.items.values())}"
+    expect(len(of_items) == len(table.items), "item", gold.item, expected)
     shared = dict(zip(table.items, of_items, strict=True))
     shared |= {} if gold.task is None else {"task": gold.task}
     steps = _Steps.counting(table, words)
@@ -450,12 +448,12 @@ def _strengths(table: VotesTable, words: Dialect, origin: Provenance) -> dict[st
     """Write the margin of a vote, NULL where it is none, and its full margin; {} to count signs."""
     if table.strength == "none" or origin.strength in ("", "none"):
         return {}
-    if origin.strength == "probabilities":
-        raise InputError(
-            "the model was fitted to probabilities of votes, which no query sums; {advice} none "
-            "counts signs",
-            advice={"strength": None},
-        )
+    forbid(
+        origin.strength == "probabilities",
+        "the model was fitted to probabilities of votes, which no query sums; {advice} none "
+        "counts signs",
+        advice={"strength": None},
+    )
     cell = f"v.{words.name(table.margin or origin.strength)}"
     real, largest = f"CAST({cell} AS {words.real})", _LARGEST_MARGIN
     full, margins = f"CAST(NULL AS {words.real})", origin.full_margins

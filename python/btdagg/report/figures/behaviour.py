@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg.methods.base import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
@@ -43,10 +43,7 @@ def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> Rep
             maps[title] = voting_behaviour(aggregator, n_votes)
         except InputError as error:
             left_out[title] = str(error)
-    if not maps:
-        raise InputError(
-            "; ".join(left_out.values()) or "aggregators is empty, expected at least one"
-        )
+    forbid(not maps, "; ".join(left_out.values()) or "aggregators is empty, expected at least one")
     note = (
         f"Decision for every split of {n_votes} votes; votes that are neither for A nor for B are "
         "ties."

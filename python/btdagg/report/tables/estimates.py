@@ -90,10 +90,10 @@ def change_table(found: Change) -> ReportTable:
     def rows() -> Iterator[Row]:
         for name, own in said.items():
             if own is not None:
-                text = f"{own.value:+.3f} ({own.low:+.3f} to {own.high:+.3f})"
+                text = f"{own.value:+z.3f} ({own.low:+z.3f} to {own.high:+z.3f})"
                 entry = Entry(text, own.low > 0 or own.high < 0)
                 yield Row((name,), {"change": entry, "p": pvalue(own.pvalue)}, [own.as_dict()])
-        yield Row(("votes",), {"change": f"{found.votes:+.3f}", "p": ""}, [{"value": found.votes}])
+        yield Row(("votes",), {"change": f"{found.votes:+z.3f}", "p": ""}, [{"value": found.votes}])
 
     note = (
         f"Change of {found.quantity} from {found.names[0]} to {found.names[1]}, with "
@@ -178,8 +178,10 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
 
 
 def _not_told(systems: SystemEstimates) -> str:
-    """Say which pairs of systems the labels tell apart, or which not: whichever is shorter."""
-    names, alike, apart = list(map(str, systems.systems)), [], []
+    # Say which pairs of systems the labels tell apart, or which not: whichever is shorter.
+    names = list(map(str, systems.systems))
+    alike: list[str] = []
+    apart: list[str] = []
     for first, second in combinations(range(len(names)), 2):
         is_alike = systems.pvalues[first, second] >= 1 - systems.level
         (alike if is_alike else apart).append(f"{names[first]} and {names[second]}")

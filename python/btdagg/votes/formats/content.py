@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg.judge.answers import AnswerFormat
 from btdagg.votes.source import (
     STANDARD_INPUT,
@@ -66,10 +66,9 @@ class ImportOptions:
         meanings = as_words(self.words)
         words = {word: vote for word, vote in meanings.items() if vote is not None}
         by_vote = {vote: word.upper() for word, vote in words.items()}
-        if len(by_vote) < len(words):
-            raise InputError(
-                argument="words", got=dict(self.words), expected="one word for a verdict in texts"
-            )
+        expect(
+            len(by_vote) >= len(words), "words", dict(self.words), "one word for a verdict in texts"
+        )
         return AnswerFormat(
             first=by_vote.get(1, "A"),
             second=by_vote.get(-1, "B"),
@@ -116,8 +115,7 @@ class Content:
             self.name, self._table = table.source, table
         elif path == STANDARD_INPUT or suffix_of(path) in (".json", *_LINES):
             content = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
-            if not content.strip():
-                raise InputError(f"{self.name}: empty file")
+            forbid(not content.strip(), f"{self.name}: empty file")
             if suffix_of(path) or content.lstrip().startswith(b"{"):
                 self._read_json(content)
             else:
@@ -186,24 +184,26 @@ class Content:
     def _table(self) -> Table:
         return read_table(self.path, [])
 
-    def refusal(self, key: str, value: object, expected: str) -> InputError:
-        """Return the error of a value in the row that is being read."""
-        return InputError(source=self.name, row=self.row, column=key, got=value, expected=expected)
+    def expect(self, good: object, key: str, value: object, expected: str) -> None:
+        """Raise an `InputError` about a value in the row that is being read unless it is good."""
+        if not good:
+            place: Any = {"source": self.name, "row": self.row, "column": key}
+            raise InputError(**place, got=value, expected=expected)
 
     def name_in(self, row: Mapping[str, Any], key: str) -> str:
         """Return the name or id that a row has under a key."""
         value = row[key]
-        if value is None or isinstance(value, list | dict) or not str(value).strip():
-            raise self.refusal(key, value, "a name or id")
-        return str(value).strip()
+        name = "" if value is None or isinstance(value, list | dict) else str(value).strip()
+        self.expect(name, key, value, "a name or id")
+        return name
 
     def number_in(self, row: Mapping[str, Any], key: str) -> float | None:
         """Return the number that a row has under a key, None where that is null."""
         value = row[key]
         if value is None:
             return None
-        if isinstance(value, bool | str) or not math.isfinite(value):
-            raise self.refusal(key, value, "a number")
+        is_number = not isinstance(value, bool | str) and math.isfinite(value)
+        self.expect(is_number, key, value, "a number")
         return float(value)
 
 
@@ -217,10 +217,10 @@ def files_in(place: str | os.PathLike[str]) -> list[str]:
         for file in Path(path).rglob("*")
         if suffix_of(file.name) in _SUFFIXES and file.is_file()
     )
-    if not files and not any(Path(path).rglob("*.parquet")):
-        raise InputError(
-            f"{path}: no file to import in this folder, expected files that end in "
-            f"{listing([*_SUFFIXES, '.parquet'])}"
-        )
+    forbid(
+        not files and not any(Path(path).rglob("*.parquet")),
+        f"{path}: no file to import in this folder, expected files that end in "
+        f"{listing([*_SUFFIXES, '.parquet'])}",
+    )
     logs = [file for file in files if suffix_of(file) == ".eval"]  # other files beside are no logs
     return logs or files or [path]

@@ -61,8 +61,8 @@ def _games(content: Content, judged: Mapping[str, Any]) -> Iterator[dict[str, An
         "system_a": content.name_in(judged, "model_1"),
         "system_b": content.name_in(judged, "model_2"),
     }
-    if pair["system_a"] == pair["system_b"]:
-        raise content.refusal("model_2", judged["model_2"], "a model other than model_1")
+    is_other = pair["system_a"] != pair["system_b"]
+    content.expect(is_other, "model_2", judged["model_2"], "a model other than model_1")
     if "m1_score" in judged:  # answers were scored alone: one comparison, not two
         first, second = (content.number_in(judged, key) for key in ("m1_score", "m2_score"))
         if first is None or second is None or min(first, second) < 0:
@@ -72,8 +72,8 @@ def _games(content: Content, judged: Mapping[str, Any]) -> Iterator[dict[str, An
         return
     for order, game in (("AB", "g1"), ("BA", "g2")):
         winner, text = judged[f"{game}_winner"], judged.get(f"{game}_judgment")
-        if winner not in list(_GAME_WINNERS):
-            raise content.refusal(f"{game}_winner", winner, "model_1, model_2, tie or error")
+        is_known = winner in list(_GAME_WINNERS)
+        content.expect(is_known, f"{game}_winner", winner, "model_1, model_2, tie or error")
         vote, status = _GAME_WINNERS[winner], None
         if vote is None:
             vote = parse_verdict(text, _TAGS, order=order).vote
@@ -109,8 +109,8 @@ def _read_arena_hard(content: Content, options: ImportOptions) -> tuple[pl.DataF
     for row in content.objects():
         model = content.name_in(row, "model")
         question = content.name_in(row, "uid" if "uid" in row else "question_id")
-        if not isinstance(row["games"], list) or len(row["games"]) != 2:
-            raise content.refusal("games", row["games"], "a list of two")
+        are_two = isinstance(row["games"], list) and len(row["games"]) == 2
+        content.expect(are_two, "games", row["games"], "a list of two")
         baseline = row.get("baseline") or options.constants.get("baseline")
         unnamed = unnamed or not baseline
         for order, game in zip(("AB", "BA"), row["games"], strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg.votes.formats import table
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.schema import PASS_WORDS
@@ -72,11 +72,11 @@ def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Ta
         if name == question or (question is None and (is_grade or len(verdicts) <= _MOST_WORDS)):
             kept[name] = answers
             kinds.add("score" if is_grade else "label")
-    if len(kinds) != 1:
-        raise InputError(
-            f"{content.name}: questions {listing(by_question)}; choose one by {{advice}}",
-            advice={"columns": {"label": "..."}},
-        )
+    forbid(
+        len(kinds) != 1,
+        f"{content.name}: questions {listing(by_question)}; choose one by {{advice}}",
+        advice={"columns": {"label": "..."}},
+    )
     rows = [
         {n: None if v is None else str(v) for n, v in row.items() if n not in table.VERDICTS}
         | {"criterion": name if len(kept) > 1 else None, **dict.fromkeys(kinds, word)}

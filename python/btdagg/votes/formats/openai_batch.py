@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
 from btdagg.judge.client import parts_of
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import CHOICE, JudgeText, votes_of_answers
@@ -17,6 +17,7 @@ from btdagg.votes.formats.rows import CHOICE, JudgeText, votes_of_answers
 _USUAL = re.compile(r"(?P<item>.+?)[-_:|/. ](?P<order>AB|BA)(?:[-_:|/. ](?P<sample>[0-9]{1,15}))?")
 _ITEMS = re.compile("(?P<item>.+)", re.DOTALL)
 _OURS = re.compile(r"btdagg-[0-9a-f]{40}")
+_USUAL_IDS = "custom ids that all name item and order, or none; custom_id describes their form"
 _FIELD = re.compile(r"\{(\w+)\}")
 _FIELDS = {"order": "AB|BA", "sample": "[0-9]{1,15}", "item": ".+"}
 _MODEL = "\0model"
@@ -40,19 +41,16 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
             )
         if pattern is None:  # by the first
             pattern = _USUAL if not options.grades and _USUAL.fullmatch(custom_id) else _ITEMS
-        match = pattern.fullmatch(custom_id)
         is_other = not (options.custom_id or options.grades) and pattern is _ITEMS
         is_other = is_other and _USUAL.fullmatch(custom_id) is not None
-        if match is None or is_other:
-            usual = (
-                "custom ids that all name item and order, or none; custom_id describes their form"
-            )
-            raise content.refusal("custom_id", custom_id, options.custom_id or usual)
+        match = None if is_other else pattern.fullmatch(custom_id)
+        content.expect(match, "custom_id", custom_id, options.custom_id or _USUAL_IDS)
+        named = match.groupdict() if match else {}
         body = _body(reply)
-        order = match.groupdict().get("order") or options.constants.get("order", "AB")
+        order = named.get("order") or options.constants.get("order", "AB")
         for choice, answer in enumerate(_answers(body, order)):
             answers.append(answer)
-            rows.append((*match.groups(), choice, str(body.get("model") or "") or None))
+            rows.append((*named.values(), choice, str(body.get("model") or "") or None))
     names = pattern.groupindex if pattern is not None else {}
     schema = dict.fromkeys(names, pl.String) | {CHOICE: pl.Int64, _MODEL: pl.String}
     votes, remark = votes_of_answers(answers, options.answer)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import votes_of_scores
 from btdagg.votes.table import Table
@@ -67,13 +67,13 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
         n_best = pl.col("score").sum().over("group", "sample", "task")
         score = pl.when((pl.col(_KIND) != _BEST) | (n_best == 1)).then("score")
         votes = votes_of_scores(Table(scores.with_columns(score), content.name))
-    if not votes.height:
-        named = f" of {options.name!r}" if options.name is not None else ""
-        raise InputError(
-            f"{content.name}: no test has two outputs with results{named} of select-best, or with "
-            "scores of a model such as llm-rubric; to read scores as grades, use read_grades",
-            argument="grades",
-        )
+    named = f" of {options.name!r}" if options.name is not None else ""
+    forbid(
+        not votes.height,
+        f"{content.name}: no test has two outputs with results{named} of select-best, or with "
+        "scores of a model such as llm-rubric; to read scores as grades, use read_grades",
+        "grades",
+    )
     place = {name: place for place, name in systems.items()}
     first, second = (
         pl.col(side).replace_strict(place, return_dtype=pl.Int64)

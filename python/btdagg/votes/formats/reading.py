@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid, one_of
 from btdagg._util.extensions import Registry, named_in_errors
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_integer
@@ -260,17 +259,17 @@ def _imported(
     rows = Table(finished(parts, n_graded > 0), places[0][0], files=files_read)
     n_repeats = 0
     people = "rater" in rows.columns
-    if people and "judge" in rows.columns and kind != "votes":
-        raise InputError(
-            "some votes are by judges, others by people; import their files separately"
-        )
+    forbid(
+        people and "judge" in rows.columns and kind != "votes",
+        "some votes are by judges, others by people; import their files separately",
+    )
     if options.are_labels and (kind == "labels" or not people):
         frame, kind_read = as_labels(rows), "labels"
     elif kind == "ratings" or (people and kind is None):
-        if not people and "judge" not in rows.columns:
-            raise InputError(
-                "ratings need a rater: name its column in columns, or the rater in constants"
-            )
+        forbid(
+            not people and "judge" not in rows.columns,
+            "ratings need a rater: name its column in columns, or the rater in constants",
+        )
         frame, kind_read = as_ratings(rows), "ratings"
     else:
         (frame, n_repeats), kind_read = as_votes(rows), "votes"
@@ -335,10 +334,9 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
         fitting = (own for own in tried if columns <= {*own.uses} and own.recognizes(content))
         is_table = columns or table.FORMAT.recognizes(content)
         found = next(fitting, table.FORMAT if is_table else None)
-    elif name in FORMATS:
-        found = FORMATS[name] if name == "table" or FORMATS[name].recognizes(content) else None
     else:
-        raise InputError(argument="format", got=name, expected=f"one of {', '.join(FORMATS)}")
+        found = FORMATS[one_of(name, FORMATS, "format")]
+        found = found if name == "table" or found.recognizes(content) else None
     if found is None:
         keys = content.columns if content.document is None else content.document
         advice = table.WHICH if name is None else None
@@ -371,6 +369,5 @@ def _read(
             raise InputError(
                 f"{content.where}: not in the format {format.name}, or damaged: {error}"
             ) from None
-        if not frame.height:
-            raise InputError(f"{content.name}: no votes; scores need two systems for a prompt")
+        forbid(not frame.height, f"{content.name}: no votes; scores need two systems for a prompt")
         yield content.name, frame, remark

@@ -7,8 +7,7 @@ from itertools import repeat
 
 import polars as pl
 
-from btdagg._core import InputError
-from btdagg._util.errors import expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
@@ -115,8 +114,7 @@ def _grades(
     table: Table, columns: Sequence[tuple[str, str, str]], mapped: Sequence[str]
 ) -> pl.DataFrame:
     absent = [] if "item" in table.columns else sorted({"group", "system"} - {*table.columns})
-    if absent:
-        raise _without(table, absent)
+    _refuse_without(table, absent)
     dropped = {*VERDICTS, *(column for _, _, column in columns)}
     kept = [n for n in (*KINDS, *mapped) if n in table.columns and n not in dropped]
     parts = []
@@ -166,12 +164,12 @@ def _require_items(table: Table, verdict: str, options: ImportOptions) -> None:
         needed = {"system", "item" if "item" in names else "group"}
     else:  # scores are compared before anything is set
         names |= set(options.constants)
-    if absent := sorted(needed - names):
-        raise _without(table, absent)
+    _refuse_without(table, sorted(needed - names))
 
 
-def _without(table: Table, absent: Sequence[str]) -> InputError:
-    return InputError(
+def _refuse_without(table: Table, absent: Sequence[str]) -> None:
+    forbid(
+        absent,
         f"{table.source}: no column for {' and '.join(absent)} among {listing(table.columns)}; "
         "name it by {advice}",
         advice=WHICH,
