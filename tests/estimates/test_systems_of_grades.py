@@ -1,7 +1,6 @@
 """Systems ranked by their mean grades: against differences by system, and on data drawn anew."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest

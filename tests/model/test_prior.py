@@ -296,7 +296,7 @@ fit_prior, calibrate = btdagg.fit_prior, btdagg.calibrate
         (lambda: fit_prior({"a": (NONE, [])}), "neighbour 'a': labels is empty, expected at least"),
         (lambda: fit_prior({"a": 3}), "neighbour 'a': expected a pair (counts, labels), or with"),
         (lambda: fit_prior([PAIR, (COUNTS, [1, 2, -1])]), "neighbour '2': labels[1] is 2, expect"),
-        (lambda: fit_prior([PAIR], alpha=0), "alpha is 0.0, expected a number above 0"),
+        (lambda: fit_prior([PAIR], alpha=0), "alpha is 0, expected a number above 0"),
         (lambda: fit_prior([PAIR], leave_out=["x"]), "neighbour '1': leave_out is {'x'}, expected"),
         (lambda: fit_prior([(*PAIR, ["x"] * 3)], leave_out=["x"]), "neighbour '1': leave_out lea"),
         (lambda: fit_prior([PAIR], leave_out="q1"), "leave_out is 'q1', expected a list of ids or"),

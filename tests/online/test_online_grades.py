@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 import btdagg
 from btdagg import GradeModel, InputError, Scale
-from btdagg.evaluation import CrossFit
-from btdagg.evaluation.protocol import Protocol
 from btdagg.methods import Calibrated
 from btdagg.online import OnlineTally, StoppingRule, plan
 
@@ -126,8 +124,7 @@ def test_a_plan_of_grades_follows_the_votes_of_the_pilot():
     every, stopped = planned.budgets[2:]
     # Cross-fitted: on items that a model did not see, whatever the given one makes of its own.
     methods = [Calibrated(scale=FIVE)]
-    how = {"aggregators": methods, "protocol": Protocol(CrossFit(5, 1, 10))}
-    (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, **how).cells
+    (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, aggregators=methods).cells
     evaluated = cell.new_items.interval(0).mean
     assert every.mae == stopped.mae == pytest.approx(evaluated, abs=0.02)
     assert every.low < every.mae < every.high
