@@ -110,6 +110,10 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
     assert Counter(row["status"] for row in rows) == finished.statuses
     log = server.log()
     assert len(log) == finished.n_calls
+    # A request with three faults in a row asks a probe, which is of no sample, if nobody was
+    # answered meanwhile: rare, but where a machine is slow.
+    log = [line for line in log if (line["first"], line["second"]) != ("Yes.", "No.")]
+    assert len(log) + finished.n_canaries == finished.n_calls
     assert sum(line["n"] for line in log) == sum(row["attempts"] for row in rows)
     outcomes = Counter()
     for line in log:
