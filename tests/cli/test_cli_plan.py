@@ -109,10 +109,9 @@ def test_items_of_a_group_widen_the_interval(cli):
         labels.with_columns(pl.format("{}-{}", "item", pl.lit(n)).alias("item"), group="item")
         for n in range(4)
     ])  # fmt: skip
-    labels.write_csv("labels.csv")
     widths = []
-    for grouped in (labels, labels.drop("group")):
-        grouped.write_csv("labels.csv")
+    for table in (labels, labels.drop("group")):
+        table.write_csv("labels.csv")
         status, out, err = cli(*PLAN, "--json")
         assert (status, err) == (0, "")
         row = json.loads(out)["budgets"][0]
@@ -120,11 +119,11 @@ def test_items_of_a_group_widen_the_interval(cli):
     assert 1.4 < widths[0] / widths[1] < 2.4
     counts, gold = SAMPLE.counts[by_four], SAMPLE.labels[by_four]
     how = {"n_items": 1000, "n_votes": [8], "n_labels": [25]}
-    (whole, *_), (alone, *_) = (
+    (alone, *_), (grouped, *_) = (
         plan(counts, gold, **how).budgets,
         plan(btdagg.votes.Items.of(counts, gold, by_four), **how).budgets,
     )
-    assert 1.4 < (alone.high - alone.low) / (whole.high - whole.low) < 2.4
+    assert 1.4 < (grouped.high - grouped.low) / (alone.high - alone.low) < 2.4
 
 
 def test_counts_filters_and_labels_of_some_items(cli):

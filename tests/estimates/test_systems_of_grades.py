@@ -157,3 +157,7 @@ def test_the_table_says_which_pairs_cannot_be_told_apart():
     told = f": {'; '.join(apart)}." if apart else "None differ significantly."
     assert len(apart) <= 8
     assert told in note
+    grades = np.where(np.arange(n) % 10 < 5, 1 + np.arange(n) // 10 % 2, 4 + np.arange(n) // 10 % 2)
+    counts = 4 * np.eye(5, dtype=int)[grades - 1]
+    two = estimate_systems(counts, grades, np.arange(n) % 10, scale=FIVE)
+    assert "; and 12 more pairs. " in systems_table(two).note  # of 20 in two equal halves
