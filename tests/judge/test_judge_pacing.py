@@ -103,10 +103,10 @@ class AtRandom:
         return (self.retry_after,) if self.draw.random() < self.share else None
 
 
-@pytest.mark.parametrize(("share", "seconds"), [(0.05, 700), (0.1, 900), (0.3, 1500)])
-def test_refusals_at_random_are_told_from_those_of_a_limit(share, seconds):
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.5])
+def test_refusals_at_random_are_told_from_those_of_a_limit(share):
     log = ask_all(AtRandom(share, None), 4000, 8, latency=1.0)
-    assert max(time for time, _, _ in log) < seconds  # 500 without refusals
+    assert max(time for time, _, _ in log) < 700  # 500 without refusals
 
 
 class WithoutBurst:
@@ -141,7 +141,7 @@ def test_a_bucket_of_sixty_a_minute(workers, says_when):
 def test_a_bucket_that_holds_little():
     log = ask_all(Bucket(60, 10, says_when=False), 600, 16)
     assert used(log) >= 0.9
-    assert share_refused(log, 10) <= 0.25
+    assert share_refused(log, 10) <= 0.15
 
 
 def test_slow_calls_are_many_at_a_time():
@@ -153,6 +153,14 @@ def test_fast_endpoints():
     log = ask_all(Bucket(6000, 100), 10_000, 16)
     assert used(log) >= 80
     assert share_refused(log, 10) <= 0.05
+
+
+def test_a_limit_that_is_raised_after_minutes_is_used_within_minutes():
+    def change(server, now):
+        server.change(6 if 300 <= now < 900 else 60)
+
+    log = ask_all(Bucket(60, 5, says_when=False), 700, 16, latency=0.3, at=change)
+    assert max(time for time, _, _ in log) < 900 + 2 * (700 - 360)
 
 
 def test_a_limit_that_changes():
@@ -301,7 +309,7 @@ def test_a_limit_that_has_passed_costs_ten_seconds(
     assert seconds <= clean + (10 if retry_after else last + 10 if n_refused else 0) + 2 * asked
 
 
-def test_headers_that_say_that_much_is_left_end_a_slow_start(tmp_path):
+def test_after_refusals_that_headers_contradict_nothing_is_waited_for(tmp_path):
     n = 0
 
     async def answer(request):
