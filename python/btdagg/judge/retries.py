@@ -1,19 +1,21 @@
-"""One request, as often as it takes, and when a run is given up."""
-# Faults of the endpoint (key, model, parameter) end the run before a vote is marked; faults of a
-# pair mark its votes. A probe, the same request with a short text, tells which it is.
+"""One request, as often as it takes, and when a run is given up.
+
+A call that a limit refused is repeated without end, one that the endpoint does not take never, and
+any other fault `max_attempts` times; but what may be a fault of the endpoint and not of the request
+is settled by a probe, the same request with a short text, before a vote is marked.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 from btdagg.judge.client import ChatClient, ChatError, ChatReply, ChatRequest, current_request
 from btdagg.judge.faults import EndpointError
+from btdagg.judge.health import OF_THE_REQUEST, Health, Trouble, duration
 from btdagg.judge.judging import Judging
 from btdagg.judge.pacing import AdmittedCall, Pacing, elapsed
 from btdagg.judge.pairs import Pair
@@ -21,45 +23,33 @@ from btdagg.judge.prices import BYTES_PER_TOKEN, size_of
 from btdagg.judge.runs import Budget, JudgeRun
 
 # Faults in a row of one request, or seconds until a fault, after which the endpoint is probed if
-# nobody was answered meanwhile.
+# nobody was answered meanwhile: one fault is common, three are not; half a minute is a time-out.
 _FAULTS_IN_A_ROW, _LONG = 3, 30.0
-_FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0  # seconds at most before a request is repeated
-_REFUSALS_IN_A_ROW = 32  # at least, after which an endpoint that has worked is probed
-_LOOK_AGAIN = (1.0, 15.0)  # seconds, at first and at most, between probes of one that is away
-_SAID_AFTER = 2.0  # seconds without an answer, after which the last fault is said
-OF_THE_REQUEST = ("rejected", "forbidden")  # kinds of faults that another request may not have
+# Seconds at most before a request is repeated, at first and ever, drawn evenly from 0 ("full
+# jitter"), so that requests that failed together do not come back together.
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0
+# Seconds, at first and at most, between probes of an endpoint that is away.
+_LOOK_AGAIN = (1.0, 15.0)
 _SHORT = ("Yes.", "No.", "Is 2 more than 1?", "Yes.")  # a pair that nobody has anything against
 
 
-class _Trouble(NamedTuple):
-    """Calls in a row to which an endpoint gave no answer: since when, the last fault, how many."""
-
-    since: float
-    fault: str
-    n: int
-
-
 @dataclass
-class _Health:
-    n_refusals: int = 0  # in a row
-    forbidden_at: float = -math.inf  # the last refusal that might be of every request
-    worked_at: float = -math.inf  # when the last call that worked was made
-    answered_at: float = -math.inf  # the last time that the endpoint was at work
-    back_at: float = -math.inf  # the last time that it was seen to be back
-    trouble: _Trouble | None = None
-    is_away: bool = False
+class _Tries:
+    """The calls of one request."""
 
-    def answered_since(self, moment: float) -> bool:
-        return self.answered_at >= moment
+    since: float  # the last fault, or the beginning
+    n: int = 0
+    n_faults: int = 0  # since the endpoint was last away
 
-    def see(self, outcome: ChatReply | ChatError, began: float, now: float) -> None:
-        if isinstance(outcome, ChatReply):
-            self.worked_at, self.n_refusals = max(self.worked_at, began), 0
-        elif outcome.kind not in OF_THE_REQUEST:
-            since, _, n = self.trouble or (now, "", 0)
-            self.trouble = _Trouble(since, str(outcome), n + 1)
-            return
-        self.trouble, self.answered_at = None, now
+    def fail(self, most: int, now: float) -> tuple[bool, bool]:
+        """Count a fault: whether it is the last, and whether it may be the endpoint's."""
+        self.n_faults += 1
+        is_last = self.n_faults >= most
+        return is_last, self.n_faults >= _FAULTS_IN_A_ROW or now - self.since > _LONG
+
+    def delay(self) -> float:
+        """Seconds at most before the next call."""
+        return min(_FIRST_DELAY * 2.0 ** (self.n_faults - 1), _LONGEST_DELAY)
 
 
 class Asker:
@@ -79,7 +69,7 @@ class Asker:
         self._client, self._judging, self._pacing = client, judging, pacing
         self._run, self._budget, self._halt = run, budget, halt
         self._clock = asyncio.get_running_loop().time
-        self._health = _Health()
+        self._health = Health(judging.limits.concurrency, pacing.has_worked)
         # Of its own: processes with the same seed would all come back at the same moments.
         self._draw = random.Random()
         self._one_probe = asyncio.Lock()
@@ -88,48 +78,54 @@ class Asker:
 
     async def ask(self, request: ChatRequest) -> tuple[ChatReply | ChatError | None, int]:
         """Return an answer, a lasting fault, or None if the run ends; and how many requests."""
-        health, size = self._health, size_of(request.messages)
-        n_requests = n_faults = 0
-        since = self._clock()  # the last fault
+        size, tries = size_of(request.messages), _Tries(self._clock())
         while True:
-            outcome = await self._once(request, size, is_repeated=n_requests > 0)
+            outcome = await self._once(request, size, is_repeated=tries.n > 0)
             if outcome is None:
-                return None, n_requests
-            n_requests += 1
+                return None, tries.n
+            tries.n += 1
             if isinstance(outcome, ChatReply):
-                return outcome, n_requests
+                return outcome, tries.n
             if outcome.is_limit:
                 continue
             if outcome.kind in OF_THE_REQUEST:
-                health.n_refusals += 1
-                if outcome.kind == "forbidden":
-                    health.forbidden_at = self._clock()
-                if not (self._is_trusted or await self._probe(request, lambda: self._is_trusted)):
-                    return None, n_requests
-                self._run.n_pair_faults += 1
-                return outcome, n_requests
-            n_faults += 1
-            is_last = n_faults >= self._judging.max_attempts
-            is_telling = n_faults >= _FAULTS_IN_A_ROW or self._clock() - since > _LONG
-            # Others may have been answered just before the endpoint went away: whoever would give
-            # up looks anew.
-            if is_last or (is_telling and health.answered_at < since):
-                if not await self._probe(request, partial(health.answered_since, self._clock())):
-                    return None, n_requests
-                was_away = health.back_at >= since
-                if is_last and not was_away:
-                    return outcome, n_requests
-                n_faults = 0 if was_away else n_faults
-            since = self._clock()
-            longest = min(_FIRST_DELAY * 2.0 ** (n_faults - 1), _LONGEST_DELAY)
-            await elapsed(self._draw.uniform(0, longest), self.stopping)
+                is_its_own = await self._is_of_the_request(request, outcome)
+                return outcome if is_its_own else None, tries.n
+            if not await self._may_repeat(request, tries):
+                return None if self.stopping.is_set() else outcome, tries.n
+            tries.since = self._clock()
+            await elapsed(self._draw.uniform(0, tries.delay()), self.stopping)
+
+    async def _is_of_the_request(self, request: ChatRequest, fault: ChatError) -> bool:
+        """Whether only this request is not taken; else the run ends."""
+        health = self._health
+        health.refused(fault, self._clock())
+        if not (health.is_trusted or await self._probe(request, lambda: health.is_trusted)):
+            return False
+        self._run.n_pair_faults += 1
+        return True
+
+    async def _may_repeat(self, request: ChatRequest, tries: _Tries) -> bool:
+        """Whether a request that failed is made again, once the endpoint is known to be there."""
+        health = self._health
+        is_last, is_telling = tries.fail(self._judging.max_attempts, self._clock())
+        # Others may have been answered just before the endpoint went away: whoever would give up
+        # looks anew.
+        if is_last or (is_telling and not health.answered_since(tries.since)):
+            if not await self._probe(request, partial(health.answered_since, self._clock())):
+                return False
+            if health.back_at >= tries.since:  # it was away: nothing of this was the request's
+                tries.n_faults = 0
+            elif is_last:
+                return False
+        return True
 
     async def _probe(self, request: ChatRequest, is_settled: Callable[[], bool]) -> bool:
         """Whether the run goes on: it ends if a short request, too, is refused."""
         async with self._one_probe:
             if not self.stopping.is_set() and not is_settled():
                 outcome = await self._probed(request)
-                if isinstance(outcome, ChatError) and not self._is_trusted:
+                if isinstance(outcome, ChatError) and not self._health.is_trusted:
                     self._end(f"refuses even a short request: {outcome}")
         return not self.stopping.is_set()
 
@@ -150,41 +146,32 @@ class Asker:
                     return outcome
                 if outcome.is_limit:
                     continue
-                since, fault, n_faults = health.trouble or (self._clock(), str(outcome), 1)
-                away_for, longest_away = self._clock() - since, self._judging.limits.max_wait
-                if not self._pacing.has_worked:
-                    self._end(f"{fault}; all {n_faults} requests failed")
+                trouble = health.trouble or Trouble(self._clock(), str(outcome), 1)
+                away_for, longest_away = (
+                    self._clock() - trouble.since,
+                    self._judging.limits.max_wait,
+                )
+                if not health.has_worked:
+                    self._end(f"{trouble.fault}; all {trouble.n} requests failed")
                     return None
                 if away_for >= longest_away:
-                    waited, most = _duration(away_for), _duration(longest_away)
-                    self._end(f"no answer for {waited} ({fault}), longer than max_wait ({most})")
+                    waited, most = duration(away_for), duration(longest_away)
+                    what = f"no answer for {waited} ({trouble.fault})"
+                    self._end(f"{what}, longer than max_wait ({most})")
                     return None
                 health.is_away = True
                 seconds = min(self._draw.uniform(wait / 2, wait), longest_away - away_for)
                 await elapsed(seconds, self.stopping)
                 wait = min(2 * wait, longest)
         finally:
-            if health.is_away:
-                health.is_away, health.back_at = False, self._clock()
-
-    @property
-    def _is_trusted(self) -> bool:
-        health, most = self._health, max(_REFUSALS_IN_A_ROW, 2 * self._judging.limits.concurrency)
-        is_doubtful = health.n_refusals > most or health.worked_at < health.forbidden_at
-        return self._pacing.has_worked and not is_doubtful
+            health.came_back(self._clock())
 
     def state(self) -> tuple[str, float]:
         """What is waited for, empty for nothing, and the seconds that are left."""
         closed_for = self._pacing.closed_for
         if closed_for > 0 and self._limited_by:
             return f"rate limit ({self._limited_by})", closed_for
-        since, fault, n_faults = self._health.trouble or (math.inf, "", 0)
-        seconds = self._clock() - since
-        if seconds <= _SAID_AFTER:
-            return "", 0.0
-        if self._health.is_away:
-            return f"endpoint to come back ({fault}; down for {_duration(seconds)})", 0.0
-        return f"answer ({fault}; {n_faults} calls in a row)", 0.0
+        return self._health.state(self._clock()), 0.0
 
     # One request
 
@@ -218,8 +205,8 @@ class Asker:
             self._end(str(outcome))
             return None
         else:
-            self._pacing.has_worked |= isinstance(outcome, ChatReply)
             self._health.see(outcome, began, self._clock())
+            self._pacing.has_worked = self._health.has_worked  # also for the runs after this one
         return outcome
 
     async def _outcome(self, request: ChatRequest) -> ChatReply | ChatError:
@@ -262,15 +249,11 @@ class Asker:
             call, retry_after=asked, of_tokens=of_tokens, limits=fault.limits
         )
         if max(seconds, asked or 0.0) > longest:
-            wait = _duration(asked or seconds)
+            wait = duration(asked or seconds)
             self._end(
-                f"asks for a wait of {wait} ({fault}), longer than max_wait ({_duration(longest)})"
+                f"asks for a wait of {wait} ({fault}), longer than max_wait ({duration(longest)})"
             )
 
     def _end(self, why: str) -> None:
         name = getattr(self._client, "name", "") or f"judge {self._judging.setup.judge}"
         self._halt(why, EndpointError(f"{name}: {why}"))
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} minutes"

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from btdagg.judge.client import ChatError, ChatReply, ChatRequest, Order, Verdict, batched
+from btdagg.judge.health import OF_THE_REQUEST
 from btdagg.judge.judging import JudgeJob, Judging, Reader, Work
 from btdagg.judge.pacing import Pacing, elapsed
-from btdagg.judge.retries import OF_THE_REQUEST, Asker
+from btdagg.judge.retries import Asker
 from btdagg.judge.runs import Budget, JudgeRun, Usefulness
 from btdagg.judge.store import StoreError, VoteStore
 from btdagg.judge.store.owner import BATCHED, Answered, Claimed, Owner
