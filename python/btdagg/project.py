@@ -191,8 +191,10 @@ class Project:
         from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, read_table
         from btdagg.votes.table import listing
 
-        if sum(str(place) == STANDARD_INPUT for _, place in sources) > 1:
-            raise InputError("standard input is given for two tables, expected for at most one")
+        forbid(
+            sum(str(place) == STANDARD_INPUT for _, place in sources) > 1,
+            "standard input is given for two tables, expected for at most one",
+        )
         present = [(kind, place) for kind, place in sources if place is not None]
         foreign, tables = self._foreign_kinds(present), []
         for kind, place in present:

@@ -31,8 +31,9 @@ def require_file(
 
 def require_folder(path: Path) -> None:
     """Check that files can be made in a folder, or the folder itself."""
-    if os.path.lexists(path) and not os.path.isdir(path):
-        raise InputError(f"{path} is a file; expected a folder")
+    forbid(
+        os.path.lexists(path) and not os.path.isdir(path), f"{path} is a file; expected a folder"
+    )
     _require_writable(path, path, *path.absolute().parents)
 
 
@@ -94,8 +95,10 @@ class OutputFolder:
             f"{target} is an input file and would be overwritten; choose another folder",
         )
         forbid(target.is_dir(), f"{target} is a folder; expected a file, or nothing at this path")
-        if os.path.lexists(target) and name not in {MANIFEST, *self._manifest()}:
-            raise InputError(f"{target} was not written by btdagg; choose another folder")
+        forbid(
+            os.path.lexists(target) and name not in {MANIFEST, *self._manifest()},
+            f"{target} was not written by btdagg; choose another folder",
+        )
 
     def _manifest(self) -> set[str]:
         path = self.path / MANIFEST

@@ -61,8 +61,9 @@ def as_numbers(values: ArrayLike, name: str, expected: str = "a 64-bit number") 
     if array.dtype.kind == "O":
         real = np.frompyfunc(lambda x: isinstance(x, float) or _fits(x), 1, 1)(array)
         require_rows(np.asarray(real, dtype=np.bool_), array, name, expected)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} has dtype {array.dtype}, expected numbers", argument=name)
+    forbid(
+        array.dtype.kind not in "biuf", f"{name} has dtype {array.dtype}, expected numbers", name
+    )
     if array.dtype.kind == "f" and array.itemsize not in (4, 8):
         return array.astype(np.float64)
     if not (array.flags.aligned and array.dtype.isnative):
@@ -94,8 +95,11 @@ def is_missing(value: Any) -> bool:
 
 
 def shaped(array: NDArray[Any], name: str, of_item: tuple[int, ...], expected: str) -> NDArray[Any]:
-    if array.ndim == 0 or array.shape[1:] != of_item:
-        raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
+    forbid(
+        array.ndim == 0 or array.shape[1:] != of_item,
+        f"{name} has shape {array.shape}, expected {expected}",
+        name,
+    )
     return array
 
 
@@ -261,8 +265,9 @@ def effective_weights(weights: ArrayLike | None, n_items: int) -> NDArray[np.flo
     same_length("weights", len(array), "counts", n_items)
     good = np.isfinite(array) & (array >= 0)
     require_rows(good, array, "weights", "a finite number of at least 0")
-    if n_items and not array.any():
-        raise InputError("weights are all 0, expected at least one above 0", argument="weights")
+    forbid(
+        n_items and not array.any(), "weights are all 0, expected at least one above 0", "weights"
+    )
     array = array / (array.max() if n_items else 1)
     return np.asarray(array * (array.sum() / (array**2).sum()))
 
@@ -270,8 +275,11 @@ def effective_weights(weights: ArrayLike | None, n_items: int) -> NDArray[np.flo
 def as_losses(losses: ArrayLike, name: str, shape: str) -> NDArray[np.float64]:
     """Return losses as contiguous float64 of the shape; the core checks that they are finite."""
     array = np.ascontiguousarray(as_numbers(losses, name), dtype=np.float64)
-    if array.ndim != len(shape.strip("(,)").split(",")):
-        raise InputError(f"{name} has shape {array.shape}, expected {shape}", argument=name)
+    forbid(
+        array.ndim != len(shape.strip("(,)").split(",")),
+        f"{name} has shape {array.shape}, expected {shape}",
+        name,
+    )
     return array
 
 

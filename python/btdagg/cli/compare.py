@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError, expect
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg.cli.common import (
     Data,
     Json,
@@ -181,8 +181,10 @@ def _way(
 
     own = dict(settings)
     for name in ("n", "method", "strength"):
-        if len(own.get(name, ())) > 1:
-            raise InputError(f"{name} has several values in one of the two ways, expected one")
+        forbid(
+            len(own.get(name, ())) > 1,
+            f"{name} has several values in one of the two ways, expected one",
+        )
     (kind,), (method,), (n_votes,) = (own.pop(k, [None]) for k in ("strength", "method", "n"))
     table = data.votes
     if kind == "none":

@@ -233,10 +233,11 @@ def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
 
     frame = with_people(frame, gold)
     n_others = len(gold.frame) - int((frame["source"] == "people").sum())
-    if n_others == len(gold.frame):
-        raise InputError(
-            f"{gold.source}: no label belongs to an item of the votes", argument="labels"
-        )
+    forbid(
+        n_others == len(gold.frame),
+        f"{gold.source}: no label belongs to an item of the votes",
+        "labels",
+    )
     if n_others:
         note(f"labels of items without votes, not used: {n_others}")
     return frame

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from btdagg._util.errors import InputError, forbid
+from btdagg._util.errors import forbid
 from btdagg._util.files import write_table
 from btdagg._util.outputs import require_file
 from btdagg._util.wording import counted
@@ -86,10 +86,11 @@ def import_(
 
     require_file("output", output, reads=[file for place in files for file in files_in(place)])
     for place in filter(os.path.isdir, files):
-        if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)):
-            raise InputError(
-                f"output is {output}, which lies in the input folder {place}", argument="output"
-            )
+        forbid(
+            Path(os.path.realpath(output)).is_relative_to(os.path.realpath(place)),
+            f"output is {output}, which lies in the input folder {place}",
+            "output",
+        )
     project = Project().with_keys(keys or ())
     how: Any = {"kind": kind, "answer_pattern": answer_pattern}
     imported = project.imported(files, project.keys.get("format"), **how)

@@ -125,10 +125,11 @@ class JobFlags(ProjectOption):
         if not self.dry_run or "max_cost" in keys:
             keys.setdefault("prices", listed_prices(keys["model"], keys.get("base_url")))
         judging = _judging(keys)
-        if judging.batch and keys.get("stream"):
-            raise InputError(
-                "stream cannot be combined with batches; leave it out", argument="stream"
-            )
+        forbid(
+            judging.batch and keys.get("stream"),
+            "stream cannot be combined with batches; leave it out",
+            "stream",
+        )
         own = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
         return JudgeSettings(judging=judging, rule=rule, **own)
 

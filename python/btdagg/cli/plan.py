@@ -119,8 +119,10 @@ def plan(
             output is not None or stop != "lossless" or drift is not None,
             "MODEL is missing: a stopping rule is made from MODEL, VOTES and LABELS",
         )
-        if population != "new":
-            raise InputError("--set population=finite needs a pilot: give MODEL, VOTES and LABELS")
+        forbid(
+            population != "new",
+            "--set population=finite needs a pilot: give MODEL, VOTES and LABELS",
+        )
         _before_the_first_label(prior, n_votes, step=step, n_items=n_items, json=json)
         return
     fitted = load_any(model, btdagg.DavidsonModel, btdagg.GradeModel)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError, expect, forbid
+from btdagg._util.errors import expect, forbid
 from btdagg._util.outputs import require_file
 from btdagg.cli.common import (
     Filters,
@@ -127,8 +127,9 @@ def rejudge(
     if not json:
         say_run(run, settings, place)
     rows = _with_all_votes(new, chosen, judging.n)
-    if rows.is_empty():
-        raise InputError(f"{place}: no item has its {judging.n} votes yet; run the command again")
+    forbid(
+        rows.is_empty(), f"{place}: no item has its {judging.n} votes yet; run the command again"
+    )
     origin = Provenance.of(old)
     how = origin.how_to_read(read_table(rows, [])) | {"scale": old.scale}
     judges = origin.judge

@@ -98,8 +98,10 @@ def sql(
     column, samples = _columns(keys, [*allowed, *known, "strength"])
     covariates = {name: column.pop(name) for name in known if name in column}
     strength: Any = column.pop("strength", None)
-    if strength not in (None, "none"):
-        raise InputError(f"--set strength is {strength!r}, expected none, which counts signs only")
+    forbid(
+        strength not in (None, "none"),
+        f"--set strength is {strength!r}, expected none, which counts signs only",
+    )
     if votes is None:
         for option, value in {
             "--labels": labels,

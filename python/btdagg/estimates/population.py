@@ -112,8 +112,9 @@ def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False
     """Return counts of a judge, (n, votes), or of a panel, (n, judges, 3)."""
     several = scale.mirrored and has_judges(counts)
     array = as_panel_counts(counts) if several else scale.counts(counts)
-    if not len(array) and not may_be_empty:
-        raise InputError("counts is empty, expected at least one item", argument="counts")
+    forbid(
+        not len(array) and not may_be_empty, "counts is empty, expected at least one item", "counts"
+    )
     scale.require_votes(array)
     return array
 
@@ -342,8 +343,11 @@ class PredictedItems(Readable):
             raise InputError("strata need probabilities", argument="probabilities")
         drawn = None if items.units is None else as_groups(items.units, "counts", n, "units")
         is_draw_known = drawn is not None or group is None
-        if population == "finite" and not is_draw_known:
-            raise InputError(UNKNOWN_UNIT, argument="units" if items.keys is None else "labels")
+        forbid(
+            population == "finite" and not is_draw_known,
+            UNKNOWN_UNIT,
+            "units" if items.keys is None else "labels",
+        )
         codes = None
         if items.strata is not None and not any(name is None for name in items.strata[labelled]):
             codes = as_groups(items.strata[labelled], "labels", len(labelled), "strata")

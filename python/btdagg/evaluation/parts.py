@@ -95,8 +95,9 @@ def require_comparable(items: Items, source: str) -> None:
     forbid(n < 2, f"{source}: only {n} item with votes has a label, expected at least 2")
     with within(f"{source}: "):
         items.require_two_labels()
-    if not items.pooled.any():
-        raise InputError(f"{items.table.source}: none of the {n} labelled items has a vote")
+    forbid(
+        not items.pooled.any(), f"{items.table.source}: none of the {n} labelled items has a vote"
+    )
 
 
 def among_gold_ties(votes: Votes, labels: Labels) -> Votes:

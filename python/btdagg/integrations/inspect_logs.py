@@ -103,11 +103,11 @@ def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
         number = math.inf
     if math.isnan(number):
         return None
-    if number not in scale.points:
-        raise InputError(
-            f"{where}: {value!r}, expected {scale.choices}; for other words pass {{advice}}",
-            advice={"words": {"...": "..."}},
-        )
+    forbid(
+        number not in scale.points,
+        f"{where}: {value!r}, expected {scale.choices}; for other words pass {{advice}}",
+        advice={"words": {"...": "..."}},
+    )
     return int(number) if number.is_integer() else number
 
 
@@ -369,8 +369,12 @@ def write_inspect_labels(
     labelled = _read(log, whole=True)
     samples = labelled.samples or []
     votes_name = _scorer_of(labelled, scorer)
-    if any(name in (sample.scores or {}) for sample in samples):
-        raise InputError(argument="name", got=name, expected="no score of the log")
+    expect(
+        not any(name in (sample.scores or {}) for sample in samples),
+        "name",
+        name,
+        "no score of the log",
+    )
     by_word = meanings(words, scales_by(by)[0])
     votes: dict[str | int, list[ScoreVote]] = {}
     told: dict[str | int, list[Mapping[str, Any]]] = {}

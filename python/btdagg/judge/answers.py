@@ -74,12 +74,12 @@ class AnswerFormat:
             self.__dict__["grades"] = VoteScale(self.grades).points
             for name in _OF_PAIRS:
                 got = getattr(self, name)
-                if got != getattr(AnswerFormat, name):
-                    raise InputError(
-                        argument=name,
-                        got=got,
-                        expected="no value, since the answers are grades",
-                    )
+                expect(
+                    got == getattr(AnswerFormat, name),
+                    name,
+                    got,
+                    "no value, since the answers are grades",
+                )
         for name, allowed in (("kind", _FORMS), ("scale", ("choice", "steps", "scores"))):
             one_of(getattr(self, name), allowed, name)
         for word in (self.first, self.second, *(() if self.tie is None else (self.tie,))):

@@ -89,8 +89,10 @@ class PromptTemplate:
                     f"template {self.name}: {{{name}}} would tell the judge the answer; remove it",
                 )
         for name in self.shown:
-            if name not in self.placeholders:
-                raise InputError(f"template {self.name}: no {{{name}}}, the response shown there")
+            forbid(
+                name not in self.placeholders,
+                f"template {self.name}: no {{{name}}}, the response shown there",
+            )
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -421,8 +421,10 @@ def _key_of(key: str | None, variables: Sequence[str], *, is_needed: bool) -> tu
     source = f"environment variable {variable}" if key is None else "api_key"
     key = (os.environ.get(variable, "") if key is None else key).strip()
     forbid(not key and is_needed, f"{source} is not set, expected an API key")
-    if not key.isascii() or not key.isprintable():
-        raise InputError(f"{source} has characters that an API key cannot have")
+    forbid(
+        not key.isascii() or not key.isprintable(),
+        f"{source} has characters that an API key cannot have",
+    )
     return key, variable
 
 

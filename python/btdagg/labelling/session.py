@@ -51,11 +51,11 @@ class Session:
         for answer in store.answers():
             if answer.criterion not in assignment.criteria(answer.item):
                 continue
-            if answer.texts != assignment.pair(answer.item, answer.criterion).digest:
-                raise InputError(
-                    f"{store.name}: item {answer.item!r} was labelled with other texts; give it "
-                    "another id, or use another store"
-                )
+            forbid(
+                answer.texts != assignment.pair(answer.item, answer.criterion).digest,
+                f"{store.name}: item {answer.item!r} was labelled with other texts; give it "
+                "another id, or use another store",
+            )
             if answer.label is not None and answer.label not in self._labels.values():
                 raise InputError(
                     f"{store.name}: item {answer.item!r} has the label {answer.label:g}, expected "
@@ -224,8 +224,10 @@ def rater_name(name: str) -> str:
     """Return a rater's name as it is kept: NFC, without blanks around it."""
     forbid(not name.strip(), "rater is empty, expected a name")
     name = unicodedata.normalize("NFC", " ".join(name.split()))
-    if len(name) > _LONGEST_NAME or shown(name) != name:
-        raise InputError(f"rater is not a name of at most {_LONGEST_NAME} printable characters")
+    forbid(
+        len(name) > _LONGEST_NAME or shown(name) != name,
+        f"rater is not a name of at most {_LONGEST_NAME} printable characters",
+    )
     return name
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from btdagg._core import InputError
+from btdagg._util.errors import forbid
 from btdagg._util.readable import Readable
 from btdagg.methods.base import Needs, OnScale, fitted
 from btdagg.model.absolute_error import calibrate_by_mae
@@ -77,8 +77,9 @@ class Calibrated(OnScale, Readable):
 
     def fit_quietly(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Set `calibration` as `fit` does, which keeps what it would warn of."""
-        if self.needs.neighbours:
-            raise InputError("neighbours needs votes of other tasks or judges; pass a prior")
+        forbid(
+            self.needs.neighbours, "neighbours needs votes of other tasks or judges; pass a prior"
+        )
         fit: Any = calibrate
         names = ["scale", "label_scale", "alpha", "kappa"]
         if self.judges:

@@ -47,8 +47,10 @@ def _transfer(study: Study, report: ReportFolder) -> None:
     by_key: dict[Key, dict[str, Items]] = {}
     for key, cell in study.scores.at_most_votes().items():
         by_key.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = cell.items
-    if all(len(tasks) < 2 for tasks in by_key.values()):
-        raise InputError("this needs several tasks with votes of one judge and labels")
+    forbid(
+        all(len(tasks) < 2 for tasks in by_key.values()),
+        "this needs several tasks with votes of one judge and labels",
+    )
     transfers = {}
     for key, tasks in by_key.items():
         with report.skipping(key_of(key)), study.progress(" ".join(("transfer", *key))) as start:
@@ -104,8 +106,10 @@ def _error_by_order(study: Study, report: ReportFolder) -> None:
 def _ties(study: Study, report: ReportFolder) -> None:
     votes = study.varied.get("template", study.votes)
     columns = [name for name in ("judge", "template", "task") if name in votes.columns]
-    if votes.are_counts or len(columns) < 2:
-        raise InputError("this needs single votes, and two of the columns judge, template and task")
+    forbid(
+        votes.are_counts or len(columns) < 2,
+        "this needs single votes, and two of the columns judge, template and task",
+    )
     rates = tie_rates(votes, *columns[:2])
     report.add(
         figures.tie_rate_figure(rates, *columns[:2]), tables.tie_rate_table(rates, *columns[:2])

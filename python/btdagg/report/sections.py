@@ -146,8 +146,10 @@ def _labels(study: Study, report: ReportFolder) -> None:
 
 def _refuse_long(study: Study) -> None:
     scale = study.labels.scale
-    if len(scale.points) > _MOST_GRADES:
-        raise InputError(f"labels have {len(scale.points)} grades, more than {_MOST_GRADES}")
+    forbid(
+        len(scale.points) > _MOST_GRADES,
+        f"labels have {len(scale.points)} grades, more than {_MOST_GRADES}",
+    )
 
 
 def main_methods(cell: Cell) -> Cell:

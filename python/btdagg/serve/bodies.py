@@ -164,8 +164,10 @@ def _items(
             raise InputError(
                 f"{name}: not allowed with {form}, expected only {', '.join(forms[form])}"
             )
-    if not _are_ids(columns.get("item", [])):
-        raise InputError("item: expected all texts or all whole numbers, none missing")
+    forbid(
+        not _are_ids(columns.get("item", [])),
+        "item: expected all texts or all whole numbers, none missing",
+    )
     counts: np.ndarray[Any, Any]
     if form in ("vote", "score"):
         try:
@@ -240,16 +242,24 @@ def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl
         for column in schema:
             kind = column.type
             is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-            if column.name not in body_of(scale, known).model_fields or column.name == "counts":
-                raise InputError(f"{column.name}: unknown column")
-            if not (is_text or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-                raise InputError(f"{column.name}: of type {kind}, expected numbers or text")
+            forbid(
+                column.name not in body_of(scale, known).model_fields or column.name == "counts",
+                f"{column.name}: unknown column",
+            )
+            forbid(
+                not (is_text or pa.types.is_integer(kind) or pa.types.is_floating(kind)),
+                f"{column.name}: of type {kind}, expected numbers or text",
+            )
         batches, end = [], source.tell()
         for message in messages:
-            if message.type != "record batch":
-                raise InputError(f"body: a {message.type}, expected only record batches")
-            if _is_compressed(message.metadata.to_pybytes()):
-                raise InputError("body: a compressed batch, expected uncompressed batches")
+            forbid(
+                message.type != "record batch",
+                f"body: a {message.type}, expected only record batches",
+            )
+            forbid(
+                _is_compressed(message.metadata.to_pybytes()),
+                "body: a compressed batch, expected uncompressed batches",
+            )
             batch = pa.ipc.read_record_batch(message, got)
             batch.validate(full=True)  # offsets that point elsewhere would crash the process
             batches.append(pa.record_batch(batch.columns, schema=schema))

@@ -46,8 +46,9 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     as_text = is_integer != everything["item"].dtype.is_integer()
     items = pl.Series(ids) if is_integer else pl.Series(list(map(str, ids)), dtype=pl.String)
     voted, named = _keys(items, as_text), _keys(everything["item"], as_text)
-    if voted["key"].is_duplicated().any():
-        raise InputError("ids has an item twice, expected every item once", argument="ids")
+    forbid(
+        voted["key"].is_duplicated().any(), "ids has an item twice, expected every item once", "ids"
+    )
     twice = named[:n_labels].filter(named["key"][:n_labels].is_duplicated())
     if twice.height:
         raise InputError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg._util.errors import InputError
+from btdagg._util.errors import InputError, forbid
 from btdagg.judge.client import parts_of
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import CHOICE, JudgeText, votes_of_answers
@@ -34,11 +34,11 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
     answers: list[JudgeText] = []
     for reply in content.objects():
         custom_id = str(reply["custom_id"])
-        if _OURS.fullmatch(custom_id):
-            raise InputError(
-                f"{content.name}, row {content.row}: a request of btdagg batch write; use btdagg "
-                "batch collect to read its answers into the store"
-            )
+        forbid(
+            _OURS.fullmatch(custom_id),
+            f"{content.name}, row {content.row}: a request of btdagg batch write; use btdagg "
+            "batch collect to read its answers into the store",
+        )
         if pattern is None:  # by the first
             pattern = _USUAL if not options.grades and _USUAL.fullmatch(custom_id) else _ITEMS
         is_other = not (options.custom_id or options.grades) and pattern is _ITEMS

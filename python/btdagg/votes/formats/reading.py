@@ -254,8 +254,10 @@ def _imported(
             places.append((place, part.height))
             remarks += [remark] if remark else []
     files_read = tuple(places) if len(places) > 1 else ()
-    if 0 < n_graded < len(parts):
-        raise InputError("some files have grades, others votes on pairs; import them separately")
+    forbid(
+        0 < n_graded < len(parts),
+        "some files have grades, others votes on pairs; import them separately",
+    )
     rows = Table(finished(parts, n_graded > 0), places[0][0], files=files_read)
     n_repeats = 0
     people = "rater" in rows.columns
