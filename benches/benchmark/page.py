@@ -1,4 +1,6 @@
-"""The page `docs/benchmark.md`, its figures, and its numbers on other pages, of results.parquet.
+"""The page `docs/benchmark.md`, its figures, `labels.csv` and numbers on other pages.
+
+All are made of results.parquet.
 
 A number on another page is followed by a comment that says which error it is, such as
 `0.335<!-- benchmark: rb2, 8 votes, 20 labels, btdagg, strength -->`.
@@ -30,18 +32,20 @@ SHOWN = ["majority vote", "isotonic regression", "the paper's fit", OURS]  # in 
 SHOWN += [f"{OURS}, {more}" for more in ("covariates", "neighbours", "strength", "panel")]
 HEAD = """# Benchmark
 
-How many labels, how many votes, which method, which judge: every method on the same votes, the same
-labels and the same {splits} random splits. A method is a file of at most 40 lines in
-[`benches/benchmark/entrants`](../benches/benchmark); `make benchmark` runs all and makes this page
-(with `OPTIONS=--download` of votes from their original sources, but for vicuna80).
-Errors are mean absolute errors on the items that gave no label, labels being drawn by item up to 20
-and by group (such as a prompt) from 50 on; a set is the mean over its judges and tasks. In brackets
-is the difference to `btdagg` as it comes, on the same splits, with half the width of its 95%
-interval over splits; positive is worse than btdagg.
+How many labels, how many votes, which method: every method on the same votes, the same labels and
+the same {splits} random splits. A method is a file of at most 40 lines in
+[`benches/benchmark/entrants`](../benches/benchmark).
+
+Errors are mean absolute errors on the items that were not used as labels; a set is the mean over its
+judges and tasks. Up to 20 labels are drawn by item, from 50 on by group, such as a prompt.
+[labels.csv](../benches/benchmark/labels.csv) has every set, method, number of votes and number of
+labels, with accuracy and log loss, and the difference to `btdagg` with half the width of its 95%
+interval over splits.
 
 <!-- not run: half an hour on public votes -->
 ```console
-make benchmark
+make benchmark                       # makes this page
+make benchmark OPTIONS=--download    # with votes from their sources, except vicuna80
 ```
 
 ![Mean absolute error against the number of labels, by set and
@@ -65,15 +69,6 @@ def paired(frame, *by):
     )
 
 
-def cell_of(row, digits=3):
-    if row is None:
-        return "–"
-    text = f"{row['value']:.{digits}f}"
-    if row["entrant"] == OURS or row["apart"] is None:
-        return text
-    return f"{text} ({row['apart']:+z.{digits}f} ± {row['half'] or 0:.{digits}f})"
-
-
 def order_of(names):
     """Ours first, then the others by name."""
     return sorted(names, key=lambda name: (not name.startswith(OURS), name))
@@ -87,135 +82,190 @@ def table(rows, columns, title):
     return [*lines, *(f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows), ""]
 
 
-def by_column(frame, column, title, digits=3):
-    """A table of entrants against a column, each cell with its difference to btdagg."""
-    found = {(row["entrant"], row[column]): row for row in paired(frame, column).to_dicts()}
-    columns = sorted(frame[column].unique())
-    rows = [
-        (name, [cell_of(found.get((name, value)), digits) for value in columns])
-        for name in order_of(frame["entrant"].unique())
-    ]
-    return table(rows, columns, title)
+def mae_of(results):
+    """Errors with labels, of every method."""
+    return results.filter(
+        pl.col("task") == "labels", pl.col("metric") == "MAE", pl.col("labels") > 0
+    )
+
+
+def better(row):
+    return row["apart"] + row["half"] < 0
+
+
+def worse(row):
+    return row["apart"] - row["half"] > 0
 
 
 def labels_of(results):
-    mae = results.filter(pl.col("task") == "labels", pl.col("metric") == "MAE")
     lines = ["## Labels", ""]
-    for name in results["set"].unique(maintain_order=True):
-        own = mae.filter(pl.col("set") == name)
-        most = own["votes"].max()
-        votes = "1 vote" if most == 1 else f"{most} votes"
-        lines += [f"### {name}, {votes} an item", ""]
-        lines += by_column(own.filter(votes=most), "labels", "labels")
-        if own["votes"].n_unique() > 1:
-            size = 100 if 100 in own["labels"] else own["labels"].max()
-            lines += [f"By the number of votes, with {size} labels:", ""]
-            lines += by_column(own.filter(labels=size), "votes", "votes")
+    lines += [
+        "All votes of a set: 8 an item, except vicuna80 (2) and wmt23 (1). ↓ is better than "
+        "`btdagg` as it comes, ↑ worse, beyond the interval.",
+        "",
+    ]
+    own = mae_of(results).filter(pl.col("votes") == pl.col("votes").max().over("set"))
+    sets = list(results["set"].unique(maintain_order=True))
+    for size in (20, 100):
+        found = {
+            (row["entrant"], row["set"]): row
+            for row in paired(own.filter(labels=size), "set").to_dicts()
+        }
+        rows = []
+        for name in order_of({entrant for entrant, _ in found}):
+            cells = [found.get((name, value)) for value in sets]
+            rows.append((name, ["–" if row is None else _arrowed(row) for row in cells]))
+        lines += table(rows, sets, f"{size} labels")
     return lines
+
+
+def _arrowed(row):
+    mark = "" if row["entrant"] == OURS else "↓" * better(row) + "↑" * worse(row)
+    return f"{row['value']:.3f}{mark}"
 
 
 def losses_of(results):
     """Where another method is better than btdagg as it comes, beyond the interval."""
-    mae = results.filter(
-        pl.col("task") == "labels", pl.col("metric") == "MAE", pl.col("labels") > 0
-    )
+    mae = mae_of(results)
     found = paired(mae, "set", "votes", "labels").filter(
         ~pl.col("entrant").str.starts_with(OURS), pl.col("apart") + pl.col("half") < 0
     )
     n_cells = mae.select("set", "votes", "labels").n_unique()
+    n_lost = found.select("set", "votes", "labels").n_unique()
     lines = ["## Where btdagg loses", ""]
     lines += [
-        f"Of {n_cells} combinations of set, votes and labels another method is better, beyond the "
-        "interval, in these:",
+        f"In {n_lost} of {n_cells} combinations of set, votes and labels another method is better, "
+        "beyond the interval. Its difference to btdagg there:",
         "",
     ]
+    sizes = sorted(found["labels"].unique())
+    cells = {}
+    for row in found.sort("set", "votes", "entrant", "labels").to_dicts():
+        key = row["set"], row["votes"], row["entrant"]
+        cells.setdefault(key, dict.fromkeys(sizes, ""))[row["labels"]] = _difference(row)
     rows = [
-        (f"{r['set']}, {r['votes']} votes, {r['labels']} labels", [r["entrant"], cell_of(r)])
-        for r in found.sort("set", "votes", "labels", "apart").to_dicts()
+        (name, [str(votes), entrant, *by_size.values()])
+        for (name, votes, entrant), by_size in cells.items()
     ]
-    return lines + table(rows, ["method", "error (difference)"], "where")
-
-
-def others_of(results):
-    """Accuracy and log loss at 100 labels and the most votes, on the mean over the sets."""
-    own = results.filter(pl.col("task") == "labels", pl.col("labels") == 100)
-    own = own.filter(pl.col("votes") == pl.col("votes").max().over("set"))
-    lines = ["## Accuracy and log loss, 100 labels", ""]
+    lines += table(rows, ["votes", "method", *(f"{size} labels" for size in sizes)], "set")
     for metric in ("accuracy", "log loss"):
-        found = own.filter(metric=metric)
-        lines += by_column(found, "set", metric)
-    return lines
+        lines += [f"- **{_capital(metric)}**, 100 labels, all votes: {_lost(results, metric)}."]
+    return [*lines, ""]
 
 
-def shares_of(frame, metrics, scale=100, digits=0):
-    found = frame.group_by("entrant", "metric").agg(pl.col("value").mean())
-    value = {(row["entrant"], row["metric"]): row["value"] for row in found.to_dicts()}
-    for name in order_of(frame["entrant"].unique()):
-        cells = [value.get((name, metric)) for metric in metrics]
-        yield name, ["–" if own is None else f"{scale * own:.{digits}f}" for own in cells]
+def _difference(row):
+    return f"{row['apart']:+z.3f} ± {row['half']:.3f}"
+
+
+def _capital(text):
+    return text[0].upper() + text[1:]
+
+
+def _lost(results, metric):
+    """Cells of another metric in which another method is better, as a text."""
+    own = results.filter(task="labels", labels=100, metric=metric)
+    own = own.filter(pl.col("votes") == pl.col("votes").max().over("set"))
+    sign = -1 if metric == "accuracy" else 1
+    lost = paired(own, "set").filter(
+        ~pl.col("entrant").str.starts_with(OURS), sign * pl.col("apart") + pl.col("half") < 0
+    )
+    rows = lost.sort("set", "entrant").to_dicts()
+    texts = [f"{row['set']}, {row['entrant']} {_difference(row)}" for row in rows]
+    return "; ".join(texts) or "no other method is better"
+
+
+def means_of(frame, *by):
+    """Values over splits, by `by` and metric."""
+    found = frame.group_by(*by, "metric").agg(pl.col("value").mean()).to_dicts()
+    return {(*(row[name] for name in by), row["metric"]): row["value"] for row in found}
 
 
 def estimates_of(results):
     lines = ["## Estimates of the mean label", ""]
     lines += [
-        "Items are drawn anew with replacement. Coverage of 95% intervals in %, their width, and "
-        "what a label is worth: how many labels alone would give the same width.",
+        "How often 95% intervals cover the mean, in %, and in brackets what a label is worth: how "
+        "many labels alone give an interval of that width. Items are drawn anew with replacement.",
         "",
     ]
     own = results.filter(task="estimates")
+    names, value = order_of(own["entrant"].unique()), means_of(own, "set", "labels", "entrant")
+    rows = []
     for name in own["set"].unique(maintain_order=True):
-        part = own.filter(set=name)
-        columns, cells = [], {entrant: [] for entrant in order_of(part["entrant"].unique())}
-        for size in sorted(part["labels"].unique()):
-            columns += [f"{size}: covered", "width", "worth"]
-            means = (
-                part.filter(labels=size).group_by("entrant", "metric").agg(pl.col("value").mean())
-            )
-            value = {(row["entrant"], row["metric"]): row["value"] for row in means.to_dicts()}
-            alone = value["labels alone", "width"]
-            for entrant, texts in cells.items():
-                width = value[entrant, "width"]
-                worth = "–" if entrant == "votes alone" else f"{(alone / width) ** 2:.2f}"
-                texts += [f"{100 * value[entrant, 'covered']:.0f}", f"{width:.3f}", worth]
-        lines += [f"### {name}: estimates", "", *table(cells.items(), columns, "labels")]
-    return lines
+        for size in sorted(own.filter(set=name)["labels"].unique()):
+            cells = []
+            for entrant in names:
+                covered = value.get((name, size, entrant, "covered"))
+                text = "–" if covered is None else f"{100 * covered:.0f}"
+                if covered is not None and not entrant.endswith("alone"):
+                    alone = value[name, size, "labels alone", "width"]
+                    text += f" ({(alone / value[name, size, entrant, 'width']) ** 2:.2f})"
+                cells.append(text)
+            rows.append((f"{name}, {size}", cells))
+    return lines + table(rows, names, "set, labels")
 
 
 def trust_of(results):
     lines = ["## Labels that need no look", ""]
     lines += [
-        "Share of items that are trusted with 100 labels, and how often fewer of them than "
-        "promised agree with people, in %. btdagg promises each certificate with 90%; conformal "
-        "thresholds hold on the mean over draws alone.",
+        "Share of items that are trusted at 70, 80 and 90% agreement with 100 labels, and in "
+        "brackets how often fewer than promised agree with people, all in %. btdagg keeps each "
+        "promise with 90% probability; conformal thresholds hold on the mean over draws alone.",
         "",
     ]
     own = results.filter(pl.col("task") == "trust", pl.col("labels") == 100)
-    metrics = [f"{what} at {level}%" for level in (70, 80, 90) for what in ("share", "violated")]
+    names, value = order_of(own["entrant"].unique()), means_of(own, "set", "entrant")
+    rows = []
     for name in own["set"].unique(maintain_order=True):
-        rows = shares_of(own.filter(set=name), metrics)
-        lines += [f"### {name}: trust", "", *table(rows, metrics, "method")]
-    return lines
+        cells = []
+        for entrant in names:
+            texts = []
+            for what in ("share", "violated"):
+                found = [value.get((name, entrant, f"{what} at {level}%")) for level in (70, 80, 90)]
+                if None not in found:
+                    texts.append("/".join(f"{100 * number:.0f}" for number in found))
+            cells.append(f"{texts[0]} ({texts[1]})" if texts else "–")
+        rows.append((name, cells))
+    return lines + table(rows, names, "set")
 
 
 def calls_of(results):
     lines = ["## Calls", ""]
     lines += [
-        "Eight votes an item at most, one after the other, with 100 labels: votes that were asked, "
-        "labels that all eight votes would have changed, and the error.",
+        "Votes that were asked of at most 8 an item, one after the other, with 100 labels; in "
+        "brackets the error and the share of labels that all eight votes would have changed.",
         "",
     ]
-    own, metrics = results.filter(task="calls"), ["votes", "changed", "MAE"]
+    own = results.filter(task="calls")
+    names, value = order_of(own["entrant"].unique()), means_of(own, "set", "entrant")
+    rows = []
     for name in own["set"].unique(maintain_order=True):
-        rows = shares_of(own.filter(set=name), metrics, scale=1, digits=3)
-        lines += [f"### {name}: calls", "", *table(rows, metrics, "rule")]
-    return lines
+        cells = []
+        for entrant in names:
+            found = [value.get((name, entrant, metric)) for metric in ("votes", "MAE", "changed")]
+            cells.append("–" if None in found else "{:.2f} ({:.3f}, {:.3f})".format(*found))
+        rows.append((name, cells))
+    return lines + table(rows, names, "set")
+
+
+def every_label(results):
+    """Each error, accuracy and log loss of a method, and its difference to btdagg."""
+    keys = ["set", "votes", "labels", "entrant"]
+    frame = None
+    for metric in ("MAE", "accuracy", "log loss"):
+        own = paired(results.filter(task="labels", metric=metric), *keys[:-1])
+        own = own.select(
+            *keys,
+            pl.col("value").alias(metric),
+            pl.col("apart").alias(f"{metric} less btdagg"),
+            pl.col("half").alias(f"{metric} half interval"),
+        )
+        frame = own if frame is None else frame.join(own, on=keys, how="left")
+    return frame.sort(keys).write_csv(float_precision=4)
 
 
 def draw(results, column):
     """Error against the number of labels, or of votes: a panel a set, a line a method."""
-    mae = results.filter(
-        pl.col("task") == "labels", pl.col("metric") == "MAE", pl.col("labels") > 0
-    )
+    mae = mae_of(results)
     styles = series_styles(SHOWN)
     sets = mae["set"].unique(maintain_order=True)
     panels = {name: mae.filter(set=name) for name in sets}
@@ -243,7 +293,7 @@ def draw(results, column):
 
 
 def page(results, versions):
-    parts = (labels_of, losses_of, others_of, estimates_of, trust_of, calls_of)
+    parts = (labels_of, losses_of, estimates_of, trust_of, calls_of)
     lines = [HEAD.format(**versions)]
     for part in parts:
         lines += part(results)
@@ -270,6 +320,7 @@ def main():
     results = pl.read_parquet(path)
     versions = json.loads(pl.read_parquet_metadata(path)["benchmark"])
     (DOCS / "benchmark.md").write_text(page(results, versions))
+    (HERE / "labels.csv").write_text(every_label(results))
     for file in (DOCS.parent / "README.md", *DOCS.glob("*.md")):
         file.write_text(quoted(file.read_text(), results))
     for column in ("labels", "votes"):

@@ -44,8 +44,10 @@ def test_an_entrant_is_a_file_of_at_most_forty_lines_with_one_function(path):
 def test_the_page_is_made_of_the_results():
     results = FOLDER / "results.parquet"
     versions = json.loads(pl.read_parquet_metadata(results)["benchmark"])
-    page = module_of(FOLDER / "page.py").page(pl.read_parquet(results), versions)
+    own = module_of(FOLDER / "page.py")
+    page = own.page(pl.read_parquet(results), versions)
     assert (ROOT / "docs/benchmark.md").read_text() == page
+    assert (FOLDER / "labels.csv").read_text() == own.every_label(pl.read_parquet(results))
     assert {"btdagg", "python", "splits", "minutes"} <= versions.keys()
 
 
