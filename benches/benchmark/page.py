@@ -36,8 +36,8 @@ How many labels, how many votes, which method: every method on the same votes, t
 the same {splits} random splits. A method is a file of at most 40 lines in
 [`benches/benchmark/entrants`](../benches/benchmark).
 
-Errors are mean absolute errors on the items that were not used as labels; a set is the mean over its
-judges and tasks. Up to 20 labels are drawn by item, from 50 on by group, such as a prompt.
+Errors are mean absolute errors on the items that were not used as labels; a set is the mean over
+its judges and tasks. Up to 20 labels are drawn by item, from 50 on by group, such as a prompt.
 [labels.csv](../benches/benchmark/labels.csv) has every set, method, number of votes and number of
 labels, with accuracy and log loss, and the difference to `btdagg` with half the width of its 95%
 interval over splits.
@@ -220,7 +220,8 @@ def trust_of(results):
         for entrant in names:
             texts = []
             for what in ("share", "violated"):
-                found = [value.get((name, entrant, f"{what} at {level}%")) for level in (70, 80, 90)]
+                at = [f"{what} at {level}%" for level in (70, 80, 90)]
+                found = [value.get((name, entrant, metric)) for metric in at]
                 if None not in found:
                     texts.append("/".join(f"{100 * number:.0f}" for number in found))
             cells.append(f"{texts[0]} ({texts[1]})" if texts else "–")
