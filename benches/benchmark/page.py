@@ -143,9 +143,12 @@ def losses_of(results):
     for row in found.sort("set", "votes", "entrant", "labels").to_dicts():
         key = row["set"], row["votes"], row["entrant"]
         cells.setdefault(key, dict.fromkeys(sizes, ""))[row["labels"]] = _difference(row)
+    equal = {}  # methods that lose nothing to each other share a row
+    for (name, votes, entrant), by_size in cells.items():
+        equal.setdefault((name, votes, *by_size.values()), []).append(entrant)
     rows = [
-        (name, [str(votes), entrant, *by_size.values()])
-        for (name, votes, entrant), by_size in cells.items()
+        (name, [str(votes), "; ".join(entrants), *by_size])
+        for (name, votes, *by_size), entrants in equal.items()
     ]
     lines += table(rows, ["votes", "method", *(f"{size} labels" for size in sizes)], "set")
     for metric in ("accuracy", "log loss"):
@@ -154,7 +157,7 @@ def losses_of(results):
 
 
 def _difference(row):
-    return f"{row['apart']:+z.3f} ± {row['half']:.3f}"
+    return f"{row['apart']:+z.3f} ±{row['half']:.3f}"
 
 
 def _capital(text):
