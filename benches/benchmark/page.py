@@ -111,11 +111,19 @@ def labels_of(results):
             (row["entrant"], row["set"]): row
             for row in paired(own.filter(labels=size), "set").to_dicts()
         }
+        entrants = order_of({entrant for entrant, _ in found})
+        wide = [name for name in entrants if sum((name, value) in found for value in sets) > 1]
         rows = []
-        for name in order_of({entrant for entrant, _ in found}):
+        for name in wide:
             cells = [found.get((name, value)) for value in sets]
             rows.append((name, ["–" if row is None else _arrowed(row) for row in cells]))
         lines += table(rows, sets, f"{size} labels")
+        alone = {}
+        for (name, value), row in found.items():
+            if name not in wide:
+                alone.setdefault(value, []).append(f"{name} {_arrowed(row)}")
+        lines += [f"- {value} alone: {'; '.join(sorted(alone[value]))}" for value in sorted(alone)]
+        lines += [""]
     return lines
 
 
