@@ -98,14 +98,17 @@ def worse(row):
 
 
 def labels_of(results):
-    lines = ["## Labels", ""]
-    lines += [
-        "All votes of a set: 8 an item, except vicuna80 (2) and wmt23 (1). ↓ is better than "
-        "`btdagg` as it comes, ↑ worse, beyond the interval.",
-        "",
-    ]
     own = mae_of(results).filter(pl.col("votes") == pl.col("votes").max().over("set"))
     sets = list(results["set"].unique(maintain_order=True))
+    votes = {name: own.filter(set=name)["votes"].max() for name in sets}
+    most = max(votes.values())
+    fewer = " and ".join(f"{name} ({n})" for name, n in votes.items() if n < most)
+    lines = ["## Labels", ""]
+    lines += [
+        f"All votes of a set: {most} an item, except {fewer}. ↓ is better than `btdagg` as it "
+        "comes, ↑ worse, beyond the interval.",
+        "",
+    ]
     for size in (20, 100):
         found = {
             (row["entrant"], row["set"]): row
