@@ -80,7 +80,7 @@ class Check:
             return "\n".join([*lines, f"Next: {self.command}"])
         to_fill = (own.command for own in self.files if own.kind == "unknown" and own.command)
         what = "(words: A, B, tie or missing; orders: AB or BA)"
-        return "\n".join([*lines, *(f"Next, with each ... filled in {what}: {t}" for t in to_fill)])
+        return "\n".join([*lines, *(f"Next, fill in each ... {what}: {t}" for t in to_fill)])
 
 
 def check(files: Sequence[str | os.PathLike[str]]) -> Check:
@@ -472,7 +472,7 @@ def _estimated(votes: Votes, labels: Labels) -> Estimates | None:
 
 def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str:
     """Say what passes a gate: by an estimate, or by how much the labels alone vary."""
-    gate = f"a gate with a margin of {_MARGIN} passes if the estimated net win rate is above"
+    gate = f"a gate with a margin of {_MARGIN} passes a side whose estimated net win rate is above"
     if estimates is None:  # twice the spread of the win rate is that of A less B
         needed = math.ceil((2 * spread * _REACH / _MARGIN) ** 2 * n_labels)
         least = 2 * _ONE_SIDED * spread - _MARGIN
@@ -481,11 +481,11 @@ def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str
     net = estimates.estimates[estimates.main]
     wanted = estimates.labels_for(2 * _MARGIN * _ONE_SIDED / _REACH)
     takes = "even labels on all items would be too few"
-    takes = takes if wanted is None else f"it takes about {wanted:,} labels"
+    takes = takes if wanted is None else f"it takes about {wanted:,} labels to pass"
     first, second = estimates.sides
     passing = [name for name, low in ((first, net.low), (second, -net.high)) if low > -_MARGIN]
     return (
-        f"With the votes {gate} {net.value - net.low - _MARGIN:+z.2f}. That of {first} is "
+        f"With votes and labels {gate} {net.value - net.low - _MARGIN:+z.2f}. That of {first} is "
         f"{net.value:+z.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would "
         f"pass. If they are equally good, {takes}."
     )

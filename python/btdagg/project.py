@@ -309,7 +309,7 @@ class Project:
         return value.split("+") if isinstance(value, str) else value
 
     def scale(self, kind: str, table: Table | None = None) -> Scale | None:
-        """Return the scale of a table that is said, of the criterion that it has."""
+        """Return the scale that the project gives a table, for its criterion; None if none."""
         path = (kind, "scale") if "scale" in self.keys.get(kind, {}) else ("scale",)
         value = self.keys.get(kind, {}).get("scale", self.keys.get("scale"))
         value = self._answer(path, value)

@@ -307,7 +307,7 @@ def test_check_says_how_to_import_unknown_words(log, cli):
     assert status == 0
     assert "log.jsonl in the format log, row 13, column vote: got 'lft'" in out
     assert "unknown: 'lft' in 1 row; say what they mean in --set words.lft=...:" in out
-    command = out.rpartition("Next, with each ... filled in ")[2].partition(": btdagg ")[2]
+    command = out.rpartition("Next, fill in each ... ")[2].partition(": btdagg ")[2]
     assert cli(*shlex.split(command.replace("...", "A")))[0] == 0
     cli("check", "log.jsonl", "--save")
     project = Path("btdagg.toml").read_text().replace('lft = "?"', 'lft = "A"')

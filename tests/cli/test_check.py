@@ -226,7 +226,7 @@ def test_unknown_words_are_never_guessed(folder, words, unknown):
     template = "".join(f",words.{word}=..." for word in unknown.split(", "))
     last = f"btdagg import file.csv --set item=qid,vote=winner{template} -o votes.parquet"
     assert str(checked).splitlines()[-1] == (
-        f"Next, with each ... filled in (words: A, B, tie or missing; orders: AB or BA): {last}"
+        f"Next, fill in each ... (words: A, B, tie or missing; orders: AB or BA): {last}"
     )
 
 

@@ -87,7 +87,7 @@ def test_calibrate_fits_the_panel_of_the_library(cli, folder):
     assert btdagg.PanelModel.load("p.json") == btdagg.calibrate_panel(*files).model
     status, _, err = cli(*command, "--prior", "none")
     assert status == 2
-    assert "--prior is 'none', expected none named beside a panel" in " ".join(err.split())
+    assert "--prior is 'none', expected weak or unset with a panel" in " ".join(err.split())
 
 
 def test_an_item_with_fewer_votes_is_trusted_only_if_more_could_not_change_it(cli, folder):

@@ -109,7 +109,7 @@ def test_a_sentence_and_what_was_left_out(cli):
     [
         (
             ("-f", "judge=a"),
-            "signs.csv has no vote strength, so there are no two judges or templates",
+            "signs.csv has no vote strength and not exactly two judges or templates",
         ),
         (("--first", "n=3", "--second", "n=3"), "--first and --second are the same, expected two"),
         (
@@ -136,7 +136,7 @@ def test_strength_that_is_switched_off_is_not_said_to_be_absent(cli):
     status, _, err = cli("compare", "votes.csv", "labels.csv", *off)
     assert status == 2
     assert (
-        "votes.csv has signs alone by --set strength=none, so there are no two judges or templates"
+        "votes.csv has signs alone by --set strength=none and not exactly two judges or templates"
     ) in err
 
 

@@ -90,10 +90,10 @@ def test_a_plan_has_the_anchors_that_find_a_drift(cli):
     status, out, err = cli(*PLAN, "--drift", 0.2, "--items", 800)
     planned = plan_anchors(VOTES, n_votes=8, drift=0.2, within=800)
     assert (status, err, out.splitlines()[3]) == (0, "", f"anchors: {planned}")
-    again = f"judge {planned.anchors} again: one for every {800 / planned.anchors:.3g} items"
+    again = f"judge {planned.anchors} items again: one for every {800 / planned.anchors:.3g} items"
     assert str(planned) == (
-        "to find with 90%, within 800 items, that the judge casts 20% of its votes for the tie, or "
-        f"for one side, whatever it reads, {again}"
+        "to find with probability 90%, within 800 items, that the judge casts 20% of its "
+        f"votes for the tie, or for one side, whatever it reads, {again}"
     )
     _, out, _ = cli(*PLAN, "--drift", 0.2, "--items", 800, "--json")
     assert json.loads(out)["anchors"] == planned._asdict()

@@ -110,7 +110,9 @@ def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_serv
     ), err
     status, out, err = cli(*options, "--dry-run", "--json", "--stop", "lossless")
     assert json.loads(out)["n_calls"] == 80
-    assert "the estimate assumes all votes of the other pairs; the rule will ask for fewer" in err
+    assert (
+        "the estimate counts all votes of every pair to judge; the rule will ask for fewer" in err
+    )
     assert server.log() == []
     assert not (folder / "out").exists()
 

@@ -109,12 +109,14 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
     rows = assert_whole(store_place, n_items, 10)
     assert Counter(row["status"] for row in rows) == finished.statuses
     log = server.log()
-    assert len(log) == finished.n_calls
-    # A request with three faults in a row asks a probe, which is of no sample, if nobody was
-    # answered meanwhile: rare, but where a machine is slow.
-    log = [line for line in log if (line["first"], line["second"]) != ("Yes.", "No.")]
-    assert len(log) + finished.n_canaries == finished.n_calls
-    assert sum(line["n"] for line in log) == sum(row["attempts"] for row in rows)
+    # Where a machine is slow: a call that times out before the server reads it, which counts, since
+    # it might have been paid; and a request with three faults in a row, which asks a probe.
+    n_unread = finished.n_calls - len(log)
+    assert 0 <= n_unread <= 0.001 * finished.n_calls
+    judged = [line for line in log if (line["first"], line["second"]) != ("Yes.", "No.")]
+    assert 0 <= finished.n_canaries - (len(log) - len(judged)) <= n_unread
+    log = judged
+    assert 0 <= sum(row["attempts"] for row in rows) - sum(line["n"] for line in log) <= n_unread
     outcomes = Counter()
     for line in log:
         outcomes[line["outcome"]] += line["n"]
@@ -126,7 +128,7 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
     assert finished.statuses["failed"] == 0
     repeated = ("429", "500", "reset", "hang", "malformed", "content-type")
     assert min(outcomes[name] for name in repeated) > 0
-    assert finished.n_retries == sum(line["outcome"] in repeated for line in log)
+    assert 0 <= finished.n_retries - sum(line["outcome"] in repeated for line in log) <= n_unread
 
 
 @pytest.mark.soak

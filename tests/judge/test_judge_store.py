@@ -90,7 +90,7 @@ def test_what_one_claims_no_other_gets_until_it_is_gone(store_place):
             other.commit()
             assert (keys_of(claimed), elsewhere) == ([("AB", 0), ("BA", 0)], {})
             # What was taken from it, the first can no longer write.
-            with pytest.raises(StoreError, match="another process has taken over the claims"):
+            with pytest.raises(StoreError, match="another process now holds the samples"):
                 first.save(ask, [Answered(Claimed("q1", "AB", 0, 0), Verdict("ok", 1), 1)])
             first.roll_back()
             with store.reading() as connection:

@@ -122,7 +122,7 @@ def test_the_temperature_of_the_endpoint_may_be_the_new_one(cli, folder):
 def test_the_old_votes_stay_apart_and_outputs_are_checked_first(cli, folder):
     command = ("rejudge", "old.db", "labels.csv", "--pairs", "pairs.jsonl", *NEW)
     status, _, err = cli(*command, "--store", "old.db")
-    assert (status, "expected a template other than that of the old votes" in err) == (2, True)
+    assert (status, "expected a store other than that of the old votes" in err) == (2, True)
     status, _, err = cli(*command, "-o", "nowhere/x.json")
     assert status == 2
     assert not (folder / "rejudged.db").exists()

@@ -148,7 +148,7 @@ def test_weights_smoothing_and_bounds_are_used():
         (
             [[3, 1, 3], [2, 8, 2], [1, 1, 1]],
             [1, 0, -1],
-            "no item has more votes for one side: beta cannot",
+            "every item has as many votes for A as for B: beta cannot",
         ),
         (
             [[0, 0, 4], [4, 0, 0], [3, 0, 1], [1, 0, 3]],

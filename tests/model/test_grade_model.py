@@ -386,7 +386,9 @@ def test_votes_that_say_nothing_become_a_constant():
     with pytest.warns(CalibrationWarning) as caught:
         fit = calibrate(counts, labels, scale=FIVE)
     assert tuple(str(warning.message) for warning in caught) == fit.warnings
-    assert "no label is 1 or 2: when it is said rests on the prior" in fit.warnings
+    assert (
+        "no label is 1 or 2: the cuts of grades without a label rest on the prior" in fit.warnings
+    )
     assert "the fitted model says 4 whatever the votes" in fit.warnings[1]
     assert fit.shares["nothing"] > 0.9
     assert np.mean(fit.model.decide(counts) == 4) > 0.98

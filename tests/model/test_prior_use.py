@@ -128,7 +128,7 @@ def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
     command = ["calibrate", "counts.csv", "labels.csv", "-f", "task=math", "-o"]
     status, out, _ = cli(*command, "own.json")
     assert status == 0
-    assert "prior: 2 neighbours with 120 labels; --prior none is the paper's fit. It" in out
+    assert "prior: 2 neighbours with 120 labels; --prior none is the paper's fit. Given" in out
     assert "--prior none is the paper's fit" in out
     counts, labels = (frame for frame in tables())
     every = btdagg.read_votes(counts).labelled(btdagg.read_labels(labels))
@@ -144,7 +144,7 @@ def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
     assert btdagg.DavidsonModel.load("own.json") == expected
     for option, wanted, said in (
         ("none", fitted(*mine, prior=None), []),
-        ("weak", fitted(*mine, prior="weak"), ["weak, plain values"]),
+        ("weak", fitted(*mine, prior="weak"), ["weak, the built-in one"]),
     ):
         status, out, _ = cli(*command, f"{option}.json", "--prior", option)
         assert (status, re.findall(r"^prior: (.*?);", out, re.M)) == (0, said)
@@ -162,7 +162,7 @@ def test_one_key_has_the_weak_prior_and_wrong_options_are_named(files, cli):
     counts = pl.read_csv("counts.csv").filter(task="math").drop("task")
     counts.write_csv("one.csv")
     status, out, _ = cli("calibrate", "one.csv", "labels.csv", "-o", "m.json")
-    assert (status, "prior: weak, plain values; --prior none is the paper's fit" in out) == (
+    assert (status, "prior: weak, the built-in one; --prior none is the paper's fit" in out) == (
         0,
         True,
     )
@@ -198,7 +198,8 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
     few = ["paper", "evaluate", "counts.csv", "labels.csv", "--splits", "2", "--size", "8"]
     _, _, err = cli(*few, "--prior", "neighbours")
     assert (
-        "prior: neighbours, which are the other tasks and judges; weak, plain values; --pr" in err
+        "prior: neighbours, which are the other tasks and judges; weak, the built-in one; --pr"
+        in err
     )
     assert "prior: " not in cli(*few)[2]
 

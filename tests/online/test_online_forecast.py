@@ -64,7 +64,7 @@ def test_tasks_that_are_too_small_are_left_out():
     (row,) = online.forecast(prior_of(TASKS[:1]), n_items=9, n_votes=[4], n_labels=[10]).rows
     assert 0 < row.low == row.mae == row.high < 1
     prior = prior_of(TASKS[:2], n=30)
-    with pytest.raises(InputError, match="no neighbour has an item with 8 votes besides"):
+    with pytest.raises(InputError, match="no neighbour has more than 30 items with 8 votes"):
         online.forecast(prior, n_items=9, n_votes=[8], n_labels=[30])
     for options, text in [
         ({"n_votes": [9]}, "n_votes is 9, expected an integer of at most 8"),

@@ -245,7 +245,9 @@ def test_messages():
     rule = StoppingRule.risk_bounded(MODEL, 8, FITTED)
     with pytest.raises(InputError, match=r"counts\[0\] has 9.0 votes|counts\[0\] has 9 votes"):
         rule.stops([[0.5, 0, 8.5]])
-    with pytest.raises(InputError, match=r"rule is .*, expected a rule for whole votes"):
+    with pytest.raises(
+        InputError, match=r"rule is .*, expected a rule made without vote strengths"
+    ):
         OnlineTally(rule=rule)
     fitted = replace(MODEL, provenance=Provenance(strength="margin"))
     with pytest.warns(ProvenanceWarning, match="their margin: a tally counts signs"):

@@ -76,7 +76,7 @@ def calibrate(
     """
     keep_what_is_no_model(output, typed)
     panel = reading.panel
-    expect(panel is None or prior in (None, "weak"), "prior", prior, "none named beside a panel")
+    expect(panel is None or prior in (None, "weak"), "prior", prior, "weak or unset with a panel")
     is_alone = panel is not None or prior not in (None, "neighbours")
     table, items, neighbours, about = _read(votes, labels, reading, n_votes, is_alone)
     fitted_prior = chosen_prior(prior, neighbours, items.scale, items.label_scale)

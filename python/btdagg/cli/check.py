@@ -41,8 +41,8 @@ def check(
 
     The command also lists the questions that the files can answer.
     Name votes and labels together to have them checked together. A table with columns of your own
-    is read as far as its column names and words allow. Open points are shown as "...", and as
-    questions in the project file of --save.
+    is read as far as its column names and words allow. What the files leave open is
+    shown as "...", and asked in the project file that --save writes.
 
     Example: btdagg check votes.csv labels.csv
     """

@@ -95,7 +95,7 @@ OwnModel = Annotated[
     typer.Option(
         "--model",
         help="A model or a panel that was calibrated on labels other than these.",
-        show_default="calibrated on these labels, each item without its group",
+        show_default="fitted to these labels; each item by a model fitted without its group",
     ),
 ]
 TableOutput = Annotated[
@@ -283,9 +283,10 @@ class ReadingWithCovariates(Reading):
         typer.Option(
             "--covariates",
             metavar="NAMES",
-            help="Covariates, facts known about each item besides its votes: standing (of its "
-            "systems), group-standing (of its prompt, for grades), length, or any numeric "
-            "column; auto uses those of the first three that the data have.",
+            help="Covariates, facts known about each item besides its votes: standing (the "
+            "judge's votes on other items of its systems), group-standing (the same of its prompt, "
+            "for grades), length, or any numeric column; auto uses those of the first three that "
+            "the data have.",
             show_default="none, or covariates of btdagg.toml",
         ),
     ] = None

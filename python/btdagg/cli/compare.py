@@ -169,8 +169,8 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
             return {column: values[:1]}, {column: values[1:]}
     has = "signs alone by --set strength=none" if strength == "none" else "no vote strength"
     raise InputError(
-        f"{votes.source} has {has}, so there are no two judges or templates to compare; say what "
-        "to compare, such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
+        f"{votes.source} has {has} and not exactly two judges or templates; say what to compare, "
+        "such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
     )
 
 

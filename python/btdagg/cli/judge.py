@@ -103,7 +103,7 @@ def judge(
         if rule is not None:
             say_rule(rule, len(pairs_read) - len(unsettled))
         if method in ("gsa", "usc"):
-            note(f"this counts the samples; {method} makes one more call for each pair")
+            note(f"these are the calls for samples; {method} makes one more for each pair")
         return 0
     from btdagg.judge.jobs import judge_pairs
     from btdagg.judge.methods import decide_by

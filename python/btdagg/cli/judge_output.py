@@ -96,7 +96,7 @@ def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
     if isinstance(rule, StoppingRule) and rule.votes is not None:
         fewer = f"is expected to ask for {rule.expected_votes:.2f} of {rule.n} votes a pair"
     settled = f"{n_settled} pairs are settled already; " if n_settled else ""
-    note(f"{settled}the estimate assumes all votes of the other pairs; the rule {fewer}")
+    note(f"{settled}the estimate counts all votes of every pair to judge; the rule {fewer}")
 
 
 def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = False) -> int:
@@ -139,7 +139,7 @@ def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = Fal
         # A run that is not finished has saved nothing yet.
         fewer = "" if run.stopped else f", {1 - per_pair / full:.0%} fewer"
         say(
-            f"stopped: {settled.n_settled} of {settled.n_items} {thing}s settled, "
+            f"stopping rule: {settled.n_settled} of {settled.n_items} {thing}s settled, "
             f"{per_pair:.2f} of {full:g} votes a {thing}{fewer}"
         )
     return status_of(run, allowed)

@@ -220,10 +220,10 @@ def plan(
     if output is not None:
         say(f"wrote {output}")
     say(
-        f"\nBy number of votes and rule, for the model at {rule.n} votes and for models fitted to "
-        "these items at fewer votes; calls include those for a calibration set:"
+        f"\nBy number of votes and rule: at {rule.n} votes by this model, at fewer by ones fitted "
+        "to these items; calls include those for a calibration set:"
     )
-    say(f"{planned}\nlabels are for calibrations; {of_prior}")
+    say(f"{planned}\nnumbers of labels are those to calibrate on; {of_prior}")
 
 
 def _as_json(row: Any) -> dict[str, object]:

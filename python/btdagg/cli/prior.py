@@ -27,7 +27,7 @@ PriorOption = Annotated[
     typer.Option(
         "--prior",
         metavar="weak|neighbours|none|FILE",
-        help="Prior of the fit: plain values (weak), the other tasks and judges of the files "
+        help="Prior of the fit: the built-in one (weak), the other tasks and judges of the files "
         "(neighbours), a file of btdagg.Prior.save, or none, the paper's fit.",
         show_default="neighbours where there are any, else weak",
     ),
@@ -153,7 +153,7 @@ def words_of(*priors: AnyPrior | Literal["neighbours"], without: str = "is the p
     """Say in a line what models are calibrated with, and what a fit without that is."""
     named: dict[object, str] = {
         "neighbours": "neighbours, which are the other tasks and judges",
-        "weak": "weak, plain values",
+        "weak": "weak, the built-in one",
     }
     whats = [
         f"{counted(len(prior.names), 'neighbour')} with {prior.n_labels} labels"
@@ -189,7 +189,7 @@ def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibratio
     if not (isinstance(prior, btdagg.Prior) and calibration.n_labels):
         return text
     share = 0.0 if calibration.posterior is None else calibration.posterior.neighbours
-    text += f". It has {share:.0%} of the weight, given the labels"
+    text += f". Given the labels, the neighbours have {share:.0%} of the weight"
     if option not in (None, "neighbours") and calibration.n_labels < _FEW:
         text += (
             f". With fewer than {_FEW} labels, a prior from other tasks that does not fit can "

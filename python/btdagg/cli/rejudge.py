@@ -95,7 +95,7 @@ def rejudge(
     data = reading.data(votes, labels)
     old = data.votes
     place_of_votes = str(flags.project.place("votes", votes))
-    expected = "a template other than that of the old votes"
+    expected = "a store other than that of the old votes"
     expect(os.path.realpath(place) != os.path.realpath(place_of_votes), "store", place, expected)
     note(*what_is_pooled(old, "takes"))
     if reading.covariates or reading.panel:

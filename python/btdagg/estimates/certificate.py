@@ -332,10 +332,10 @@ def certify(
 
     Notes
     -----
-    Items are ordered by the probability of their label. Lower bounds of the agreement of the surest
-    20% (more, if these have fewer than 30 labels), then 25% and so on are tested up to the first
-    below `agreement`. The sequence starts at the share whose bound the model expects to be highest;
-    being fixed before a label is read, each bound is at the full confidence.
+    Items are ordered by the probability of their label. Candidates are the surest 20% (more, if
+    these have fewer than 30 labels), 25% and so on. Beginning with the share whose lower bound of
+    agreement the model expects to be highest, they are tested until a bound is below `agreement`.
+    Each bound has the full confidence, since the order of tests is fixed before a label is read.
 
     Bounds are Clopper and Pearson's: exact for a `model` that has not seen these labels, with one
     rater an item and no groups. Otherwise items are decided and ranked by models that did not see
@@ -714,7 +714,7 @@ def _remarks(population: PredictedItems) -> tuple[str, ...]:
     alike = min(sample.degrees_of_freedom + 1, _alike(population))
     if population.groups is not None and alike < _LEAST_GROUPS - _ROUNDING:
         remarks.append(
-            f"the groups are worth {alike:.3g} groups of equal size, and it takes at least "
-            f"{_LEAST_GROUPS} to certify any labels"
+            f"the groups are worth {alike:.3g} groups of equal size; to certify any labels takes "
+            f"{_LEAST_GROUPS}: label items of more groups"
         )
     return tuple(remarks)

@@ -95,8 +95,8 @@ class Change(Readable):
             if self.bounds is not None:
                 low, high = self.bounds
                 text += (
-                    f"; if the judge's part is at most {self.most_of_judge:g}, by {low:+z.3f} to "
-                    f"{high:+z.3f}"
+                    f"; if the judge's part is at most {self.most_of_judge:g}, it changed by "
+                    f"{low:+z.3f} to {high:+z.3f}"
                 )
             return text
         level = f"{100 * self.level:.4g}% interval "
@@ -111,8 +111,8 @@ class Change(Readable):
             "nothing": "no significant change of the systems or of the judge",
         }[self.who]
         return (
-            f"{verdict}: {self.quantity} from {self.names[0]} to {self.names[1]} {people}, the "
-            f"judge's part {judge}, {of_votes}"
+            f"{verdict}: from {self.names[0]} to {self.names[1]} the {self.quantity} changed by "
+            f"{people}, {of_votes}; the judge's part in the votes is {judge}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -197,8 +197,8 @@ def change(
         plain: Any = dict.fromkeys(("probabilities", "strata", "units"))
         before, after = (replace(items, **plain) for items in (before, after))
     elif (before.probabilities is None) != (after.probabilities is None):
-        got = "a probability in labels of one period"
-        expected = "both periods to have it, or neither"
+        got = "those of one period alone"
+        expected = "a column probability in the labels of both periods, or of neither"
         raise InputError(argument="probabilities", got=got, expected=expected)
     numbers = [np.arange(len(items)) for items in (before, after)]
     if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):

@@ -43,10 +43,10 @@ def decisions(
         or columns `item` and of counts; or (n, J) or (n, judges, J) counts.
     model : model, StoppingRule or Certificate
     certificate : Certificate, optional
-        With a model or rule, says which of its labels are trusted: those on which the certificate's
-        model agrees.
+        With a model or rule: its label is trusted where the certificate trusts the item and the
+        certificate's model gives the same label.
     n_votes : int, optional
-        Of votes, decide on the first so many of each item.
+        For tables of votes: decide by the first `n_votes` votes of each item.
     probabilities : bool
         Whether to add the probabilities of the labels.
     refresh : bool
@@ -57,9 +57,10 @@ def decisions(
     -------
     polars.DataFrame
         A row for each item: `item`, `label`, its counts, of grades their `mean`, and the label
-        probabilities. A rule adds `settled`, whether it stops there, and if it has chances
-        `change_risk`, the risk that all votes would give another label; its probabilities are of
-        items with all votes. A certificate adds `trusted`. Grades without a vote have no label.
+        probabilities. A rule adds `settled`, whether it stops at these votes, and gives
+        probabilities only for items with all votes; if it has a distribution of votes, it also adds
+        `change_risk`, the probability that all votes would give another label. A certificate adds
+        `trusted`. For grades, an item without a vote has no label.
 
     Warns
     -----

@@ -123,8 +123,8 @@ class JudgeBias(Drawn, Readable):
         """What the judge favours, in sentences."""
         told = [self._of_covariate(bias) for bias in self.covariates]
         beginnings = {
-            "favours": f"{self.units} more than people give",
-            "disfavours": f"{self.units} less than people give",
+            "favours": f"more {self.units} than people give",
+            "disfavours": f"fewer {self.units} than people give",
             "less strongly": f"{self.units} nearer to the middle, as any less decisive judge would "
             "be",
         }

@@ -334,21 +334,21 @@ def estimate(
     groups : (N,) array, optional
         What items share, such as their prompt. Variances are between groups.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
-        Of each item to be labelled; without them all were as likely. Those of items without a label
-        may be NaN. If one item of each of n among G groups was labelled, it is n / G over the size
-        of its group.
+        Probability with which each item was chosen to be labelled; without them all were equally
+        likely. May be NaN for items without a label. If n of G groups were drawn and one item of
+        each labelled, it is n / G divided by the size of the group.
     by : (N,) array, optional
         A column, such as the task: also estimate for each of its values. Of votes its name.
     population : "new" or "finite"
-        New items of the kind, or these items and no others; of these, labels of all leave nothing
-        to estimate, and the interval has no width.
+        What the interval is for: new items of the same kind, or these items alone; if all of these
+        have a label, nothing is left to estimate, and the interval has no width.
     units : (N,) array, optional
-        What was drawn as a whole, where items have `groups` and the population is finite: the
-        groups, or a number for each item, as `btdagg.estimates.choose` or a column `unit` of labels
-        has it.
+        What was drawn as a whole, needed with `groups` and a finite population: pass the groups
+        again if groups were drawn, or a different number for each item if items were;
+        `btdagg.estimates.choose` returns units, and labels may have a column `unit`.
     strata : (N,) array, optional
-        With `probabilities`, for a finite population: the stratum of each unit, if a fixed number
-        was drawn of each. Without them units count as drawn independently of each other.
+        With `probabilities`, for a finite population: the stratum of each item, if a fixed number
+        of units was drawn from each. Without strata, units count as drawn independently.
     covariates : optional
         As of `btdagg.votes.Items.with_covariates`. They make intervals narrower where they help to
         tell labels, and are used for nothing else.

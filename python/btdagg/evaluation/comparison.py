@@ -160,7 +160,7 @@ def compare(
     level : float
         Of the intervals; these and the test are as of `NewItems`.
     population : "new" or "finite"
-        New items of the kind, or these items, with a label or (of tables) without.
+        What intervals are for: new items like these, or these (of tables, also the unlabelled).
     names : two str
         What the ways are called in the result.
     protocol : Protocol

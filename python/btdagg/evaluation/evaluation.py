@@ -95,10 +95,10 @@ def evaluate(
     n_votes : sequence of int, optional
         Numbers of votes per item to compare at, the first ones; by default all.
     n_labels : sequence of int, optional
-        Numbers of labels to calibrate on, by the paper's random splits unless the protocol has
-        others; nothing is tested. In each split the evaluation set is what the largest number
-        leaves, and calibration sets are nested; groups stay together, so that a set may have a few
-        items more. The paper has 20, 40, ..., 200.
+        Numbers of labels to calibrate on, compared over random splits (the paper's, unless the
+        protocol has others) without a test. Within a split all are scored on the items that the
+        largest leaves, and a smaller calibration set is part of a larger; groups stay together, so
+        that a set may have a few items more. The paper has 20, 40, ..., 200.
     partial : callable, optional
         Called with the scores so far after each part but the last, to keep if interrupted.
     by : sequence of str, optional

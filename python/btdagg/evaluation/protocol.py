@@ -328,11 +328,11 @@ class Protocol:
         By default 100 random splits with a twentieth calibrated on.
     test : SplitTest, GroupTest or None
         By default exact, with twice the median of the p-values over splits; ``PAPER_TEST`` is the
-        paper's reading. `GroupTest` goes with `CrossFit`, `SplitTest` with other splitters; None
-        tests nothing.
+        paper's reading. `CrossFit` takes a `GroupTest`, other splitters a `SplitTest`; None: no
+        test.
     loss : callable
-        From arrays of gold and predicted labels to losses, whose mean is called MAE, as it is by
-        default.
+        Takes arrays of gold and predicted labels, returns the loss of each item; by default the
+        absolute error. Results call its mean MAE, whatever the loss.
     """
 
     splitter: Splitter = field(default_factory=RandomSplits)

@@ -82,7 +82,7 @@ class Recalibration(Readable):
         """Which judge is better, and whether the old model holds for the new one."""
         old, new = self.names
         if self.judges is None or self.models is None:
-            few = f"{new} has judged {self.n_again:,} of {self.n_labels:,} labelled items again"
+            few = f"{new} has judged {self.n_again:,} of {self.n_labels:,} labelled items"
             return f"{few}, too few to compare it with {old}"
         verdict = {
             old: f"{new} is worse than {old}",
@@ -106,7 +106,7 @@ class Recalibration(Readable):
         """Whether the items are enough, or how many would be."""
         if self.models is None:
             more = "this model is the old one; " * (not self.n_again)
-            return f"{more}judge some 20 labelled items again"
+            return f"{more}judge some 20 labelled items"
         if self.old_model_holds is not None:
             return "the items are enough to tell the models apart"
         if self.items_wanted is None:

@@ -78,8 +78,8 @@ def _beaten(cell: Cell) -> Iterator[str]:
         if behind:
             yield (
                 f"{_where(cell)}{_not_beating(behind)} {plain.name} (MAE {_mae(plain):.3f}) on "
-                f"held-out items: with {cell.n_calibration:.0f} labels to learn from, label more "
-                f"items or use {plain.name}"
+                f"held-out items, fitted to {cell.n_calibration:.0f} labels: label more items or "
+                f"use {plain.name}"
             )
     constant, error = cell.best_constant
     if constant == "tie" and _tying(cell) is not None:

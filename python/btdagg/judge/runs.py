@@ -307,7 +307,7 @@ class Usefulness:
         status, n = Counter(status for status, _ in self._last).most_common(1)[0]
         reasons = Counter(reason for other, reason in self._last if other == status)
         return (
-            f"answers have no vote: of the last {len(self._last)} without one, {n} are {status} "
+            f"most answers have no vote: {n} of the last {len(self._last)} of these are {status} "
             f"(most often: {reasons.most_common(1)[0][0]}); {_REMEDIES[status]}"
         )
 

@@ -75,9 +75,9 @@ def calibrate(
 ) -> Calibration:
     """Fit a model to labelled vote counts: Davidson's to those of pairs, cuts to grades.
 
-    With a prior (``"weak"`` unless named) labels may be few, of one class, or none: the model is
-    the closest, in DRPS over the counts that occur, to the mean of a posterior, and with many
-    labels the paper's fit. Counts of several judges make a panel.
+    With a prior (by default ``"weak"``) labels may be few, all the same, or absent: the fit is the
+    model closest to the posterior mean, in DRPS over the counts that occur; with many labels it is
+    the paper's fit. Counts of several judges make a panel.
 
     ``prior=None`` is the paper's fit by minimum DRPS, over the whole box: a grid finds the basins
     of the loss, which has local minima for small sets, and Newton steps the bottom of the best few.
@@ -100,9 +100,10 @@ def calibrate(
         Weight of each item, or of each label; 1 unless given. With a prior they are scaled to sum
         to the effective number of labels, ``weights.sum()**2 / (weights**2).sum()``.
     prior : "weak", Prior or None
-        What is known before the labels: of judges in general, or of neighbours (`btdagg.fit_prior`;
-        of grades their models). Without `labels` and `weights` counts are of unlabelled items, and
-        say how often each occurs. None is the paper's fit, and of grades a flat prior.
+        What is known before the labels: of judges in general (``"weak"``), or from neighbours
+        (`btdagg.fit_prior`; for grades a list of their models). None is the paper's fit, for grades
+        a flat prior. With a prior, `labels` and `weights` may be left out: the counts of unlabelled
+        items then only say how often each occurs.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, of pairs.
     bounds : Bounds, optional
@@ -111,11 +112,11 @@ def calibrate(
         Where the votes are from, for the model to keep; known of votes that were read. The number
         of labels and, unless given, the most votes of an item are added.
     covariates : mapping of str to (n,) array, data frame, or (n, d) array, optional
-        What else is known of items, a number of each or NaN; of pairs it changes its sign when A
-        and B are swapped. Labels may then be NaN: all rows give a covariate its scale, unless it
-        comes as a pair of column and scale. The model then decides items with these columns alone.
-        `btdagg.standing` makes standings. Of items or tables also names, as of
-        `btdagg.votes.Items.with_covariates`.
+        Numbers known of each item besides its votes, NaN where missing; for pairs a difference of A
+        and B, which changes its sign when they are swapped. The model then needs these columns to
+        decide. Labels may be NaN: such items only help to scale a covariate, which is done on all
+        rows unless it comes as a pair of column and scale. `btdagg.standing` makes standings. For
+        items or tables also names, see `btdagg.votes.Items.with_covariates`.
     n_threads : int
         Threads over the distinct rows; they do not change a bit of the result.
 
@@ -302,7 +303,7 @@ def _unidentified(
         return notes
     if not items.has_margins:
         notes.append(
-            "no item has more votes for one side: beta cannot be identified and stays at "
+            "every item has as many votes for A as for B: beta cannot be identified and stays at "
             f"{model.beta:g}"
         )
     if not items.has_tie_contrast:

@@ -160,9 +160,9 @@ class Calibration(Displayed, Readable):
     def weights(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
         """Return the weights of the covariates with intervals of what the labels alone say.
 
-        The estimates are the model's, which a prior draws towards 0. A value is in the interval if
-        the log-likelihood of the best fit with it is not significantly less: twice the fall against
-        the square of Student's t, of labels less numbers degrees of freedom.
+        The estimates are the model's, which a prior draws towards 0. Intervals are by the profile
+        likelihood: a value is inside if, with the weight held at it, twice the log-likelihood falls
+        by at most t**2, Student's t with (labels less fitted numbers) degrees of freedom.
         """
         own = self.model.covariates
         ends = [] if self._design is None else self._design.intervals(as_level(level))

@@ -68,12 +68,12 @@ class Covariate:
         return numbers if self.standings is None else {**numbers, "standings": {**self.standings}}
 
     def within(self, other: Covariate) -> Covariate:
-        """Return the covariate of numbers of which this one has those in scales of another."""
+        """Return this covariate, fitted to values standardized by `other`, for the plain values."""
         centre = other.centre + other.scale * self.centre
         return replace(self, scale=other.scale * self.scale, centre=centre)
 
     def of(self, values: Floats) -> Floats:
-        """Return values in scales from the centre, where missing ones are."""
+        """Return standardized values: less the centre, over the scale; 0 for a missing one."""
         scaled = values - self.centre
         scaled /= self.scale
         np.nan_to_num(scaled, copy=False, nan=0.0)

@@ -315,13 +315,15 @@ def _notes(
     notes = []
     grades = model.label_scale.points
     given = rows.weights.sum(axis=0) > 0
-    hint = "it rests on the prior" if has_prior else 'prior="votes" would say where'
+    hint = "the cuts of grades without a label rest on the prior"
+    if not has_prior:
+        hint = 'nothing fixes the cuts of grades without a label; pass prior="weak"'
     if given.sum() == 1:
         notes.append(f"every label is {grades[int(given.argmax())]}: {hint}")
     elif not given.all():
         absent = tuple(g for g, is_given in zip(grades, given, strict=True) if not is_given)
         names = listed(absent) if len(absent) > 1 else str(absent[0])
-        notes.append(f"no label is {names}: {hint.replace('it rests', 'when it is said rests')}")
+        notes.append(f"no label is {names}: {hint}")
     if np.ptp(rows.means) == 0:
         notes.append("all labelled items have the same mean vote, so beta cannot be identified")
     elif not has_prior and given.sum() > 1:
@@ -331,7 +333,7 @@ def _notes(
         elif size > 1 and rows.has_no_end(theta):
             notes.append(
                 "the votes separate the labels perfectly, so beta has no finite estimate; pass "
-                'prior="votes"'
+                'prior="weak"'
             )
     if len(model.reachable) == 1 and not model.covariates:
         notes.append(

@@ -108,7 +108,7 @@ class GradeModel(FittedModel, Drawn):
 
     @property
     def foresees(self) -> bool:
-        """Whether the chances of votes to come can be told: not of grades."""
+        """Whether further votes can be forecast: not those of grades."""
         return False
 
     @property
@@ -188,9 +188,10 @@ class GradeModel(FittedModel, Drawn):
 
     @property
     def reachable(self) -> dict[float, float]:
-        """The grades that some mean vote is decided as, and from which mean on each is.
+        """The grades that the model can decide, each with the mean vote at which it begins.
 
-        The first is decided from the lowest vote on; those above the middle only beyond their mean.
+        The first begins at the lowest vote. At that mean itself, a grade above the middle is not
+        decided yet.
         """
         low, high = self.scale.points[0], self.scale.points[-1]
         starts = (-math.inf, *self.thresholds)

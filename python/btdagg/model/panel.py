@@ -79,7 +79,7 @@ class PanelModel(FittedModel, Readable):
     alpha, kappa : float
         Smoothing constants of the features, above 0.
     unheard : tuple of str
-        Ignored judges, of whose votes no labelled item had any.
+        Judges that are ignored, since they had no vote on a labelled item.
     provenance : Provenance, optional
         What the model was fitted to.
     covariates : sequence of Covariate
@@ -279,11 +279,12 @@ def calibrate_panel(
     Notes
     -----
     A fit minimises the mean DRPS plus ``(|beta'|**2 + |gamma'|**2) / (6 n sigma**2)``, where beta'
-    and gamma' are the deviations from equal weights, or what belongs to other judges than the one.
+    and gamma' are the deviations from equal weights or, in a fit shrunk towards one judge, the beta
+    and gamma of the others.
     Fits for six sigma from 0 to 3 are averaged with weights exp(-3 × the summed DRPS of
     cross-validation). With one judge it is the paper's fit, `btdagg.calibrate` with ``prior=None``.
-    Covariates are weighed first, beside the mean features weighed by the betas without them; then
-    the panel is fitted to items with given offsets.
+    With covariates there are two fits: the first, without them, weighs the judges' features by its
+    betas; beside these the covariates get their weights, which are then fixed in the second fit.
 
     References
     ----------

@@ -70,7 +70,6 @@ class Bootstrap(Displayed, Readable):
     mae : ParameterInterval
         Mean absolute error of the fitted model on new items: that on the calibration items,
         corrected for optimism; percentiles are shifted by the same amount.
-        the same amount.
     n_units : int
         Items, or groups, that a resample draws.
     weights : dict of str to ParameterInterval
@@ -153,8 +152,8 @@ def bootstrap(
     """Bootstrap the calibration of labelled counts, by item or by group.
 
     Each refit draws as many items (or groups) as there are, with replacement, and fits them as
-    `calibrate` does, covariates anew each time on the model's scales. A refit takes some
-    milliseconds, without a prior some tenths of one, with covariates tens.
+    `calibrate` does, covariates anew each time on the model's scales. A refit takes a
+    few milliseconds; without a prior a fraction of one, with covariates tens.
 
     Parameters
     ----------

@@ -43,14 +43,15 @@ class PlannedAnchors(NamedTuple):
 
     def __str__(self) -> str:
         found = (
-            f"to find with {self.power:.0%}, within {self.within:,} items, that the judge casts "
+            f"to find with probability {self.power:.0%}, within {self.within:,} items, that the "
+            "judge casts "
             f"{self.drift:.0%} of its votes for the tie, or for one side, whatever it reads"
         )
         if self.anchors is None:
             return f"{found}, even 2,000 items judged again are not enough; use more votes per item"
         pace = self.within / self.anchors
         often = f"one for every {pace:.3g} items" if pace >= 1 else "more than there are items"
-        return f"{found}, judge {self.anchors:,} again: {often}"
+        return f"{found}, judge {self.anchors:,} items again: {often}"
 
 
 def plan_anchors(

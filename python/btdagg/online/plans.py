@@ -536,7 +536,9 @@ def forecast(
                 if outcomes:
                     seen.append(np.mean(outcomes, axis=0))
             forbid(
-                not seen, f"no neighbour has an item with {n} votes besides {size} labelled ones"
+                not seen,
+                f"no neighbour has more than {size} items with {n} votes; lower n_votes or "
+                "n_labels",
             )
             mae, votes = np.mean(seen, axis=0)
             errors = [float(error) for error, _ in seen]

@@ -114,7 +114,7 @@ class OnlineTally:
         if rule is not None and model not in (None, rule.model):
             raise InputError(argument="model", got=model, expected=f"the rule's, {rule.model!r}")
         if rule is not None and isinstance(rule.votes, StrengthDistribution):
-            expected = "a rule for whole votes, which are what a tally counts"
+            expected = "a rule made without vote strengths, since a tally counts signs"
             raise InputError(argument="rule", got=rule.kind, expected=expected)
         expect(late in ("refuse", "drop"), "late", late, "'refuse' or 'drop'")
         self.rule = rule

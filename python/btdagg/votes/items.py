@@ -444,7 +444,7 @@ class Items(Readable):
         own = [run.probabilities for run in runs if run.probabilities is not None]
         scales = [(run.scale, run.label_scale) for run in runs]
         what = "scale" if len(own) != 1 else "column probability"
-        text = f"than has another {what} than the run, expected the same"
+        text = f"the two runs differ in their {what}, expected the same"
         forbid(len(own) == 1 or scales[0] != scales[1], text, "than")
         alone = [(run, run.ids if run.alone is None else run.alone) for run in runs]
         groups = [name if run.groups is None else run.groups for run, name in alone]

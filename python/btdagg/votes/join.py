@@ -249,7 +249,7 @@ def all_items(
     if 0 < n_without_group < len(rows):
         remarks.append(
             f"{n_without_group} items have no group and count as groups of their own; to give "
-            "them a group, add rows with an empty label"
+            "them one, add them to the labels with a group and an empty label"
         )
     names = _objects(rows.select(alone))[:, 0]
     in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]

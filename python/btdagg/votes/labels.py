@@ -139,8 +139,9 @@ def read_labels(
         as of votes. Several raters give the median, of two the one nearer to the middle. A column
         `criterion` is the `task`.
     raters : {"mean", "majority", "drop"}
-        What estimates take where raters disagree: the mean, by which a disagreement is no tie, or
-        the one label, as models do; "drop" leaves the item out of everything.
+        Where raters disagree: with "mean" estimates take the shares of their labels, so that A and
+        B do not make a tie, with "majority" the one label, which models take with either; "drop"
+        leaves the item out of everything.
 
     Raises
     ------
@@ -269,7 +270,7 @@ def rater_remarks(
     if not scale.mirrored:
         treatment = (
             "each gets the median of its raters (of two medians, the one nearer to the middle of "
-            "the scale; the grade nearest to the mean if only that is known)"
+            "the scale; if only the mean is known, the grade nearest to it)"
         )
     if raters == "drop":
         n_labelled += n_disputed

@@ -91,8 +91,8 @@ class Scale:
     names : iterable of str, optional
         What they are called, by default as they are written. Names do not affect equality.
     mirrored : bool
-        Whether the scale has two sides, as a pair has, whose swap turns every result round; then it
-        has three points at equal distances.
+        Whether the scale is of pairs, so that swapping A and B reverses every result; it then has
+        three equally spaced points.
 
     Examples
     --------
@@ -246,7 +246,7 @@ class Scale:
         return with_columns(counts, [places[text] for text in texts])
 
     def decidable(self, counts: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which items can be decided, (n,): without votes there is no mean, but a tie of sides."""
+        """Which items can be decided, (n,): all pairs (no votes are a tie), grades with a vote."""
         if self.mirrored:
             return np.ones(len(counts), dtype=np.bool_)
         # Column by column, which takes a quarter of the time of any(axis=1).

@@ -321,7 +321,7 @@ class Votes(Table, CountsItself):
         return self.collect(rows.select(strength))["strength"].to_numpy()
 
     def refuse_of_counts(self, **arguments: object) -> None:
-        """Raise an :class:`InputError` if something that only single votes have is not None."""
+        """Refuse arguments that need single votes: these are counts, and one is not None."""
         for name, value in arguments.items():
             text = f"{self.source}: {{advice}} needs single votes, but these are counts"
             forbid(value is not None and self.are_counts, text, advice={name: None})
@@ -355,7 +355,7 @@ class Votes(Table, CountsItself):
         return _whole(self.collect(rows.sort(PLACE)), self.columns_of_counts)
 
     def weighed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Add what of each vote is for B and for A, where votes have a strength."""
+        """Add columns `minus` and `plus`: what each vote is worth for B and A, by strength."""
         if self.strength is None:
             return rows
         minus, plus = self.strength.sides(self.scale)

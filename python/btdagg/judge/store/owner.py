@@ -337,7 +337,7 @@ class Owner:
     ) -> None:
         if self._execute(statement, ask, claimed, owner, values) != len(claimed):
             raise StoreError(
-                f"{self._db.name}: another process has taken over the claims of this one; run the "
+                f"{self._db.name}: another process now holds the samples of this one; run the "
                 "command again"
             )
 

@@ -186,8 +186,8 @@ def answers_table(scores: Scores) -> ReportTable:
         "What to use",
         f"Mean absolute error (MAE) {how}, at the largest number of votes. "
         f"{_sentence(basis_of(scores.cells).error)} If a row says, for example, always "
-        f"{constant}, that constant answer is no worse. {less.capitalize()}: the difference to "
-        "its error."
+        f"{constant}, model and baseline are no better. {less.capitalize()}: MAE minus that of "
+        "this baseline."
         + (" Kappa is quadratic-weighted." if has_kappa else "")
         + " The worst come first."
         + not_evaluated(key for key, _ in scores.skipped),

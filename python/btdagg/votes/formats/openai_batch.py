@@ -17,7 +17,7 @@ from btdagg.votes.formats.rows import CHOICE, JudgeText, votes_of_answers
 _USUAL = re.compile(r"(?P<item>.+?)[-_:|/. ](?P<order>AB|BA)(?:[-_:|/. ](?P<sample>[0-9]{1,15}))?")
 _ITEMS = re.compile("(?P<item>.+)", re.DOTALL)
 _OURS = re.compile(r"btdagg-[0-9a-f]{40}")
-_USUAL_IDS = "custom ids that all name item and order, or none; custom_id describes their form"
+_USUAL_IDS = "item and order in all ids, or in none; for another form of ids set custom_id"
 _FIELD = re.compile(r"\{(\w+)\}")
 _FIELDS = {"order": "AB|BA", "sample": "[0-9]{1,15}", "item": ".+"}
 _MODEL = "\0model"
