@@ -112,6 +112,7 @@ def test_a_probability_of_a_half_counts_twice():
     assert per_unit == pytest.approx(other.difference.value / other.step_size)
 
 
+@pytest.mark.soak
 def test_intervals_miss_as_often_as_they_say():
     missed = 0
     for seed in range(300):

@@ -34,6 +34,7 @@ def test_a_group_is_one_label():
     assert bound(agrees.repeat(4), weights.repeat(4), [1, 3], groups) == pytest.approx(single)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("n", [40, 100, 300])
 @pytest.mark.parametrize("placed", ["anywhere", "rare", "half rare"])
 def test_its_level_is_kept(n, placed):

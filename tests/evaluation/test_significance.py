@@ -187,6 +187,7 @@ def test_the_observed_signs_are_a_hit_however_sums_are_rounded():
     assert ties == pytest.approx(5 / 8, abs=0.025)
 
 
+@pytest.mark.soak
 def test_monte_carlo_pvalues_are_uniform_under_the_null():
     rng = np.random.default_rng(0)
     n_tests, n_resamples = 4000, 199
@@ -284,6 +285,7 @@ def test_rules_of_combination():
     assert combine_pvalues([0.25, 0.25]).tolist() == 0.5
 
 
+@pytest.mark.soak
 def test_combined_pvalues_of_overlapping_splits_do_not_call_too_often():
     rng = np.random.default_rng(0)
     splits = np.array([rng.permutation(60)[:40] for _ in range(10)])

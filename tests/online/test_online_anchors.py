@@ -46,6 +46,7 @@ def test_votes_that_part_are_evidence_and_votes_that_mix_are_not():
     assert _ratio((0.5, 0, 7.5), (8, 0, 0)) == 1  # a strength
 
 
+@pytest.mark.soak
 def test_alarms_about_a_judge_that_did_not_change_are_as_rare_as_promised():
     """At a level that would show too many; looked at after each anchor."""
     n_streams, level = 300, 0.05
@@ -62,6 +63,7 @@ def test_alarms_about_a_judge_that_did_not_change_are_as_rare_as_promised():
     assert min(pvalues) < 0.5
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("is_moved", [False, True])
 def test_a_sequence_holds_at_all_times_as_often_as_promised(is_moved):
     """Also of the average of means that change; looked at after each value."""
@@ -190,6 +192,7 @@ def test_votes_in_both_orders_and_of_other_numbers():
         grouped.judge_again(both[:3], both[:3])
 
 
+@pytest.mark.soak
 def test_as_many_anchors_as_were_planned_find_the_judge():
     """Of streams drawn anew, followed by a monitor with a stream of its own."""
     distribution = VoteDistribution([(0.3, (0.3, 0.9, 0.3)), (0.7, (0.1, 0.05, 0.6))])

@@ -24,6 +24,7 @@ def items(votes, n, n_votes=8, seed=0):
     return counts_of(votes.draw(n, n_votes, seed=seed))
 
 
+@pytest.mark.soak
 def test_false_alarms_are_as_rare_as_promised():
     """Level 0.2, so that too many would show; the reference is drawn anew for every stream."""
     n_streams, level = 1000, 0.2
@@ -118,7 +119,7 @@ def test_a_doubled_tie_rate_is_found_within_a_few_hundred_items():
     assert 1.9 < ratio < 2.1
     for before in (0, 2000):
         needed = []
-        for seed in range(20):
+        for seed in range(6):
             reference = items(ITEMS, 300, seed=3 * seed)
             monitor = DriftMonitor(reference, level=0.01, seed=seed)
             if before:

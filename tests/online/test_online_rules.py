@@ -321,6 +321,7 @@ def test_a_plan_says_what_is_then_seen():
     assert "risk-bounded" in str(planned)
 
 
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_a_plan_promises_the_error_that_comes():
     # 30 pilots of 25 labels. The noise of the mean difference is 0.103 / sqrt(30) = 0.019; summed

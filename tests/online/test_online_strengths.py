@@ -158,6 +158,7 @@ def test_a_bound_holds_and_saves_more_than_whole_votes_around_do(epsilon):
     assert followed.n_votes.mean() < around.n_votes.mean() - 0.5
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("are_seen", [True, False])
 def test_as_many_labels_change_as_is_forecast_with_thirty_labels(are_seen):
     # Of 24 pilots forecasts are 0.83 to 1.02 of what comes, over seeds; with as many rounds for 30
