@@ -31,10 +31,11 @@ def ended(*arguments, **more):
 
 
 def cross_fit_quickly(monkeypatch):
-    """By 5 models and 10 refits; also in the protocol that was made when it was imported."""
-    monkeypatch.setattr(CrossFit.__init__, "__defaults__", (5, 1, 10, 0))
+    """By 3 models and 3 refits, a demo by 10 splits; also in the protocol that was made when it was imported."""
+    monkeypatch.setattr(CrossFit.__init__, "__defaults__", (3, 1, 3, 0))
     for name, number in vars(CrossFit()).items():
         monkeypatch.setitem(vars(CROSS_FITTED.splitter), name, number)
+    monkeypatch.setattr("btdagg.cli.demo._N_SPLITS", 10)
 
 
 # Code before a command in a process of its own: what the fixture `quick_commands` does in this one.
@@ -44,7 +45,7 @@ sys.path.append({str(Path(__file__).parent)!r})
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit
 from exhibits import PNG, Figure, ReportFigure
 ReportFigure.png, ReportFigure.svg = lambda figure: PNG, lambda figure: Figure().svg()
-CrossFit.__init__.__defaults__ = (5, 1, 10, 0)
+CrossFit.__init__.__defaults__ = (3, 1, 3, 0)
 vars(CROSS_FITTED.splitter).update(vars(CrossFit()))
 """
 

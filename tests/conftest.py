@@ -89,7 +89,7 @@ def figures_not_drawn(small_pngs, monkeypatch):
 
 @pytest.fixture
 def quick_commands(figures_not_drawn, monkeypatch):
-    """No figures, and cross-fitting by 5 models and 10 refits instead of 50 and 100."""
+    """No figures, and cross-fitting by 3 models and 3 refits instead of 50 and 100."""
     cross_fit_quickly(monkeypatch)
 
 

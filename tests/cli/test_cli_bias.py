@@ -1,7 +1,6 @@
 """`btdagg bias`: the answer first, then its table, figure and JSON."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -85,20 +84,6 @@ def test_a_report_says_once_why_no_judge_has_a_section(cli, files):
 
 def report_of(folder):
     return json.loads(Path(folder, "report.json").read_text())
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--covariates", "standing"], "--covariates is 'standing', expected covariates"),
-        (["--covariates", "citations"], "--covariates is 'citations', expected"),
-        (["--set", "labels.scale=1-3"], "column label: got .-1., expected 1, 2 or 3"),
-    ],
-)
-def test_refusals(cli, files, words, message):
-    status, _, err = cli("bias", *files, *words)
-    assert status == 2
-    assert re.search(message, err)
 
 
 def test_lengths_of_single_responses_are_written_out_on_the_axis():

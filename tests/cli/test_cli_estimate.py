@@ -295,21 +295,6 @@ def test_labels_that_pass_or_fail_have_a_pass_rate(cli, scores):
     assert out.startswith("pass rate of new items like these, by 40 label")
 
 
-def changed(name, column, value):
-    """Put a value into the first row of a file."""
-    table = pl.read_csv(name).with_columns(pl.col(column).cast(pl.String))
-    first = pl.Series([value], dtype=pl.String).extend(table[column][1:])
-    table.with_columns(first.alias(column)).write_csv(name)
-
-
-def test_a_missing_score_or_label_is_left_out_and_said(cli, scores):
-    changed("scores.csv", "score", None)
-    changed("grades.csv", "label", None)
-    _, out, err = cli("estimate", "scores.csv", "grades.csv", *SAID, "--json")
-    assert "1 votes are missing" in err
-    assert json.loads(out)["n_labels"] == 79
-
-
 @pytest.mark.parametrize(
     ("labels", "options", "text"),
     [
@@ -352,34 +337,6 @@ def test_a_criterion_without_labels_is_left_out_and_a_response_of_two_systems_re
     status, _, err = cli("estimate", "scores.csv", "grades.csv", *SAID)
     assert status == 2
     assert "column system: item 'r0' has 'a' and 'b'" in err
-
-
-def test_systems_are_ranked(cli, folder):
-    names = ["m", "n", "o"]
-    pairs = [(a, b) for a in names for b in names if a != b]
-    votes = pl.read_csv("votes.csv").with_columns(
-        number=pl.col("item").str.slice(1).cast(pl.Int64) % len(pairs)
-    )
-    votes = votes.with_columns(
-        system_a=pl.col("number").replace_strict(range(len(pairs)), [a for a, _ in pairs]),
-        system_b=pl.col("number").replace_strict(range(len(pairs)), [b for _, b in pairs]),
-    )
-    votes.write_csv("votes.csv")
-    options = ("votes.csv", "labels.csv", "--systems", "system_a,system_b")
-    counts, labels, groups, _ = arrays()
-    each = votes.unique("item", maintain_order=True)
-    expected = btdagg.estimate_systems(
-        counts, labels, each["system_a"].to_numpy(), each["system_b"].to_numpy(), groups=groups
-    )
-    found = json.loads(cli("estimate", *options, "--json")[1])
-    assert [one["system"] for one in found["systems"]] == list(expected.systems)
-    first = next(iter(expected.systems.values()))
-    assert found["systems"][0]["strength_low"] == pytest.approx(first.strength.low)
-    status, out, _ = cli("estimate", *options, "--report", "out")
-    assert status == 0
-    assert "Systems by strength" in out
-    assert "Which system is best" in (folder / "out/index.html").read_text()
-    assert pl.read_csv("out/tables/systems.csv").height == 3
 
 
 def test_systems_are_ranked_by_their_grades(cli, scores):

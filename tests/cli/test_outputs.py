@@ -95,7 +95,6 @@ COMMANDS = [
     (f"{REPORT} .", None),
     (f"{REPORT} votes.csv", None),
     ("demo --items 60 --output .", []),
-    ("demo --items 60 --output report", []),
     ("run pairs.jsonl --labels labels.csv -o .", None),
     ("run pairs.jsonl --labels labels.csv -o new --store mine.db", None),
     ("run pairs.jsonl --labels labels.csv -o new --store votes.csv", None),

@@ -206,8 +206,7 @@ def grade(request):
     return "[[5]]" if is_right else "[[2]]"
 
 
-@pytest.mark.parametrize("rule", [None, "lossless"])
-@pytest.mark.parametrize("prior", ["neighbours", "weak"])
+@pytest.mark.parametrize(("rule", "prior"), [(None, "weak"), ("lossless", "neighbours")])
 def test_responses_get_grades_by_criteria(tmp_path, rule, prior):
     items = read_pairs(RESPONSES, criteria={"right": "how right", "brief": "how brief"})
     labels = pl.concat(

@@ -91,7 +91,7 @@ def test_every_command_is_in_the_table_or_has_a_reason():
 
 @pytest.mark.usefixtures("quick_commands")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["pairs", "grades", "panel", "shares"])
+@pytest.mark.parametrize("name", ["pairs", "grades", "panel"])
 def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, name):
     said = project(folder, name)
     keys = [word for text in said if ".file=" not in text for word in ("--set", text)]
