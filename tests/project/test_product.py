@@ -22,7 +22,7 @@ from commands import one_line
 from families import NAMES, family
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-QUICK = btdagg.Protocol(splitter=CrossFit(5, 1, 10, 0), test=GroupTest())
+QUICK = btdagg.Protocol(splitter=CrossFit(3, 1, 3, 0), test=GroupTest())
 SIDES = {"candidate": "red", "baseline": "blue", "margin": 0.3}
 
 

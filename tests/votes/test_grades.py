@@ -143,11 +143,6 @@ def test_criteria_say_their_scales_one_by_one():
     )
 
 
-def test_what_is_no_grade_has_a_row():
-    with pytest.raises(InputError, match="row 2, column score: got 'four', expected a number"):
-        btdagg.read_votes({"item": ["a", "b"], "score": ["1", "four"]})
-
-
 def test_a_column_says_the_scale():
     rows = {"item": ["a", "b"], "score": [2, 3], "grades": ["1-5", "1-5"]}
     assert btdagg.read_votes(rows).scale == FIVE

@@ -7,7 +7,6 @@ import pytest
 
 from btdagg import read_votes
 from btdagg.votes.provenance import Provenance
-from commands import one_line
 
 ITEMS = [f"q{number}" for number in range(24)]
 # Each item has a vote of each size: clear ones for A, clear ones for B, and near ties.
@@ -17,7 +16,6 @@ VOTES = [
     for item, side in zip(ITEMS, SIDES, strict=True)
     for sample, size in enumerate((1.0, 2.0, 6.0))
 ]
-WIN = 6  # the first row of one
 
 
 @pytest.fixture
@@ -31,63 +29,6 @@ def write(rows, path="votes.csv"):
     return path
 
 
-def changed(row, **values):
-    """The votes, of which one row has other values."""
-    rows = [{**own, **{name: str(own[name]) for name in values}} for own in VOTES]
-    rows[row] |= values
-    return rows
-
-
-def without_margins():
-    kept = ("item", "judge", "sample", "vote")
-    return [{name: own[name] for name in kept} for own in VOTES]
-
-
-def at(row, got, expected, column="margin"):
-    return f"votes.csv, row {row}, column {column}: got {got}, expected {expected}"
-
-
-REFUSED = {
-    "missing": (
-        changed(WIN, margin=""), "",
-        at(7, "nothing", "a margin of every vote but ties (1 of 48 votes have none); "
-           "--set strength"),
-    ),
-    "a repeat with another margin": (
-        [*VOTES, VOTES[WIN] | {"margin": 5.0}], "",
-        "rows 7 and 73: both have item 'q2', judge 'j', sample 0, with margins 1.0 and 5.0",
-    ),
-    "two kinds": (
-        [own | {"strength": 1} for own in VOTES], "",
-        ("votes.csv has columns for margin and strength; choose one by --set strength "
-            "(none"),
-    ),
-    "full margin 0": (VOTES, "--set full_margin=0",
-                      "--set full_margin is 0.0, expected a number above 0"),
-    "full margin of signs": (
-        VOTES, "--set full_margin=2 --set strength=none", "--set full_margin is given",
-    ),
-    "no such column": (
-        VOTES, "--set strength=strength",
-        "votes.csv: --set strength is strength, but there is no column",
-    ),
-    "counts": (
-        [{"item": item, "minus": 1, "tie": 0, "plus": 2} for item in ITEMS],
-        "--set strength=margin",
-        "--set strength needs single votes, but these are counts",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_refused_in_a_sentence(folder, cli, case):
-    rows, options, message = REFUSED[case]
-    write(rows)
-    refusal = one_line(*cli("calibrate", "votes.csv", "labels.csv", *options.split()))
-    assert message in refusal
-    assert not (folder / "model.json").exists()
-
-
 def test_the_full_margin_is_printed_kept_and_used_again(folder, cli):
     status, _, err = cli("calibrate", write(VOTES), "labels.csv", "-o", "model.json")
     assert status == 0
@@ -99,20 +40,6 @@ def test_the_full_margin_is_printed_kept_and_used_again(folder, cli):
     assert status == 0
     assert pl.read_csv("out.csv").select("minus", "tie", "plus").rows() == [(0, 0.75, 0.25)]
     assert "a full win is 4 (j)" in err
-
-
-def test_a_model_of_strength_on_signs_and_the_reverse_warn_once(folder, cli):
-    for options, path in (((), "strong.json"), (("--set", "strength=none"), "signs.json")):
-        assert cli("calibrate", write(VOTES), "labels.csv", "-o", path, *options)[0] == 0
-    write(without_margins(), "signs.csv")
-    _, _, err = cli("decide", "strong.json", "signs.csv", "-o", "out.csv")
-    assert err.count("votes count by their sign, but the model was fitted to their margin") == 1
-    assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
-    _, _, err = cli("decide", "signs.json", "votes.csv", "-o", "out.csv")
-    assert err.count("votes have a margin, but the model was fitted to signs") == 1
-    assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
-    _, _, err = cli("decide", "strong.json", "votes.csv", "-o", "out.csv", "--set", "strength=none")
-    assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
 
 
 def test_margins_that_are_all_0_or_empty_decide_by_what_is_left(folder, cli):
