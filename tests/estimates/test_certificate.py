@@ -101,6 +101,7 @@ def test_few_labels_certify_nothing_and_say_how_many_would(items):
     assert "cannot show how many it would take" in str(hopeless)
 
 
+@pytest.mark.soak
 def test_the_forecast_number_of_labels_is_mostly_enough():
     counts, _, gold = votes_and_labels(4000, noise=0.3)
     labels = np.where(np.arange(4000) < 40, gold, np.nan)
@@ -116,6 +117,7 @@ def test_the_forecast_number_of_labels_is_mostly_enough():
     assert np.mean(passed) > 0.6
 
 
+@pytest.mark.soak
 def test_no_number_of_labels_is_forecast_from_a_confidence_that_the_labels_contradict():
     """Of the surest items a fifth is wrong: no number would do."""
     counts, _, gold = votes_and_labels(4000, noise=0.3)
@@ -499,9 +501,9 @@ def test_the_promise_is_kept_on_items_drawn_anew():
 
 def test_of_many_items_some_stand_for_all():
     counts, _, gold = votes_and_labels(1000, noise=0.3)
-    counts = np.tile(counts, (300, 1)) * 0.5 + 0.5 * np.random.default_rng(6).random((300_000, 3))
-    labels = np.where(np.arange(300_000) < 300, np.tile(gold, 300), np.nan)
+    counts = np.tile(counts, (40, 1)) * 0.5 + 0.5 * np.random.default_rng(6).random((40_000, 3))
+    labels = np.where(np.arange(40_000) < 300, np.tile(gold, 40), np.nan)
     certificate = certify(counts, labels, agreement=0.7)
     trusted = certificate.trusted(counts)
     assert trusted.mean() == pytest.approx(certificate.coverage, abs=0.02)
-    assert certificate.n_items == 300_000
+    assert certificate.n_items == 40_000

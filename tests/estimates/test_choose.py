@@ -32,21 +32,21 @@ def orders_of(monkeypatch, n_units):
 
 @pytest.mark.parametrize(("design", "n"), [("simple", 3), ("stratified", 5)])
 def test_probabilities_are_those_of_all_orders_counted_out(monkeypatch, design, n):
-    included, pairs = np.zeros(7, dtype=int), np.zeros((7, 7), dtype=int)
-    for _ in orders_of(monkeypatch, 7):
-        found = choose(SMALL, n, design=design)
+    included, pairs = np.zeros(6, dtype=int), np.zeros((6, 6), dtype=int)
+    for _ in orders_of(monkeypatch, 6):
+        found = choose(SMALL[:6], n, design=design)
         assert len(found.rows) == n
         included[found.rows] += 1
         pairs[np.ix_(found.rows, found.rows)] += 1
-    whole = math.factorial(7)
+    whole = math.factorial(6)
     assert [Fraction(int(one), whole) for one in included] == [
         Fraction(float(one)).limit_denominator(100) for one in found.probabilities
     ]
     assert found.probabilities.sum() == pytest.approx(n)
     if design == "simple":
-        assert set(found.probabilities) == {n / 7}
-        expected = Fraction(n * (n - 1), 42)
-        assert all(Fraction(int(pairs[i, j]), whole) == expected for i, j in [(0, 1), (2, 6)])
+        assert set(found.probabilities) == {n / 6}
+        expected = Fraction(n * (n - 1), 30)
+        assert all(Fraction(int(pairs[i, j]), whole) == expected for i, j in [(0, 1), (2, 5)])
     else:  # strata are drawn independently of each other
         assert len(set(found.strata)) == 3
         expected = Fraction(int(included[0]), whole) * Fraction(int(included[4]), whole)
@@ -91,14 +91,14 @@ def test_strata_of_grades_are_fifths_of_the_scale_by_the_mean_vote():
 def test_hashes_of_seeds_and_names_are_random_enough():
     """Every pair of five items is as likely as any other, over seeds and over names."""
     pairs = list(itertools.combinations(range(5), 2))
-    by_seed = [tuple(sorted(choose(SMALL[:5], 2, seed=seed).rows)) for seed in range(2000)]
+    by_seed = [tuple(sorted(choose(SMALL[:5], 2, seed=seed).rows)) for seed in range(500)]
     by_name = [
         tuple(sorted(choose(SMALL[:5], 2, ids=[f"{k}-{item}" for item in range(5)]).rows))
-        for k in range(2000)
+        for k in range(500)
     ]
     for drawn in (by_seed, by_name):
         counted = [drawn.count(pair) for pair in pairs]
-        assert sum(counted) == 2000
+        assert sum(counted) == 500
         assert stats.chisquare(counted).pvalue > 1e-4
 
 
@@ -110,7 +110,7 @@ def test_a_larger_sample_begins_with_the_smaller(design, by_group):
     if by_group:
         given["groups"] = [f"g{number // 3}" for number in range(200)]
     before = np.empty(0, dtype=int)
-    for n in range(7, 67):
+    for n in range(7, 67, 4):
         found = choose(counts, n, **given)
         assert found.rows[: len(before)].tolist() == before.tolist()
         assert len(np.unique(found.units[found.rows])) == n

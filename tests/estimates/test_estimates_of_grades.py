@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import btdagg
 from btdagg import PASS_FAIL, GradeModel, InputError, Scale, estimate
 
 TEN = Scale(range(1, 11))
@@ -141,31 +140,6 @@ def test_remarks_on_labels_chosen_by_their_votes_and_on_labels_all_alike():
     assert found.estimates["share >= 4"].high == 1
     assert found.estimates["share >= 4"].low < 0.85
     assert any("all labelled groups have the same mean" in text for text in found.remarks)
-
-
-@pytest.mark.parametrize(
-    ("changed", "text"),
-    [
-        ({"labels": [4] + [None] * 19}, "labels has 1 label, expected at least 2"),
-        ({"counts": [[0] * 10] + [[1] * 10] * 19}, r"counts\[0\].* at least one vote"),
-        ({"counts": np.ones((20, 2, 10))}, "counts has shape"),
-        ({"model": btdagg.DavidsonModel(1.0, 0.5, 0.0)}, r"model is of votes -1\.\.1 \(B"),
-        ({"model": GradeModel(1.0, (3.0,), TEN, PASS_FAIL)}, "model is of votes"),
-    ],
-)
-def test_bad_input(changed, text):
-    arguments = {"counts": np.ones((20, 10)), "labels": [4, 1, None, 2] * 5} | FIVE
-    with pytest.raises(InputError, match=text):
-        estimate(**(arguments | changed))
-
-
-def test_tables_of_pairs_take_no_scale_and_quantities_of_pairs_are_none_of_grades():
-    labels = btdagg.read_labels({"item": ["a"], "label": [1]})
-    with pytest.raises(InputError, match="scale"):
-        estimate(btdagg.read_votes({"item": ["a"], "vote": [1]}), labels, **FIVE)
-    counts, _, labels = drawn(np.random.default_rng(6), PASS, 100, 20)
-    with pytest.raises(InputError, match="one of mean grade, pass rate"):
-        estimate(counts, labels, **PASS).labels_for(0.2, "net win rate")
 
 
 def test_tables_and_figures_show_grades():

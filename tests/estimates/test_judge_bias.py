@@ -253,18 +253,6 @@ def test_refusals(how, message):
         btdagg.bias(COUNTS, LABELS, **how)
 
 
-def test_votes_and_labels_of_two_scales_are_refused():
-    counts = np.eye(5, dtype=int)[[0, 1, 2, 3, 4] * 6]
-    with pytest.raises(btdagg.InputError, match=r"label_scale is .* expected that of the votes"):
-        btdagg.bias(
-            counts,
-            [0, 1] * 15,
-            covariates={"x": X},
-            scale=GRADES,
-            label_scale=btdagg.Scale((0, 1)),
-        )
-
-
 def test_a_difference_of_pass_rates_is_as_certain_as_its_items_say():
     """A judge that agrees on 19 of 20 items: its difference varies less than a share does."""
     rng = np.random.default_rng(5)

@@ -249,25 +249,6 @@ def test_the_forecast_of_a_difference_begins_with_what_there_is(quantity):
     assert n == pytest.approx(240, rel=0.25)
 
 
-@pytest.mark.parametrize(
-    ("changed", "text"),
-    [
-        ({"baseline": "v3"}, "baseline is 'v3', expected one of v1, v2"),
-        ({"candidate": "v1"}, "baseline is 'v1', expected a name other than the candidate's"),
-        ({"by": None}, "candidate is 'v2', expected a value of by"),
-        ({"quantity": "share >= 6"}, "quantity is 'share >= 6', expected one of mean grade, share"),
-        ({"quantity": "net win rate"}, "quantity is 'net win rate', expected one of mean grade"),
-        ({"quantity": "share >= 4", "margin": 1}, "margin is 1.0, expected .* 0 to below 1$"),
-        ({"margin": 4}, "margin is 4.0, expected a number from 0 to below 4$"),
-        ({"labels": np.where(np.arange(800) < 401, 3.0, np.nan)}, "v2 has 1 group with labels"),
-    ],
-)
-def test_a_gate_of_grades_names_what_is_wrong(changed, text):
-    data = two_systems(0.0, 60) | V2 | changed
-    with pytest.raises(btdagg.InputError, match=text):
-        not_worse(**data)
-
-
 def test_two_runs_of_the_same_items_are_compared_as_tables_and_as_arrays():
     data = two_systems(-0.2, 120)
 

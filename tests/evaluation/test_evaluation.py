@@ -550,7 +550,7 @@ def test_calibration_beats_majority_vote_for_every_real_judge_and_task(shared):
     votes = pl.read_parquet(shared / "data/rb2/votes.parquet")
     votes = read_votes(votes.filter(template="base", temperature="default"))
     labels = read_labels(shared / "data/rb2/labels.csv")
-    protocol = Protocol(RandomSplits(n_splits=20))
+    protocol = Protocol(RandomSplits(n_splits=6))
     scores = evaluate(votes, labels, n_votes=[8], protocol=protocol)
     found = {(*line["key"], line["method"]): line for line in scores.lines}
     assert len(found) == 30

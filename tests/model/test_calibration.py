@@ -205,7 +205,7 @@ def test_bounds_that_are_hit_and_judges_that_add_nothing_are_warned_of():
 @pytest.mark.usefixtures("quiet")
 def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
     rng = np.random.default_rng(23)
-    for number in range(120):
+    for number in range(36):
         counts, labels = simulated_set(rng)
         if number % 3 == 1:
             counts[:, 1] = 0  # gamma cannot be told from nu
