@@ -31,7 +31,7 @@ def ended(*arguments, **more):
 
 
 def cross_fit_quickly(monkeypatch):
-    """By 3 models and 3 refits, a demo by 10 splits; also in the protocol that was made when it was imported."""
+    """By 3 models and 3 refits, also in the protocol of before; a demo by 10 splits."""
     monkeypatch.setattr(CrossFit.__init__, "__defaults__", (3, 1, 3, 0))
     for name, number in vars(CrossFit()).items():
         monkeypatch.setitem(vars(CROSS_FITTED.splitter), name, number)

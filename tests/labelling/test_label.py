@@ -99,7 +99,7 @@ def test_labels_are_of_the_response_that_was_chosen_and_go_to_the_file(tmp_path,
 
 
 def test_two_raters_at_once_and_a_killed_server_lose_and_double_nothing(tmp_path, start):
-    pairs_file(tmp_path, 40)
+    pairs_file(tmp_path, 16)
 
     def work(rater, n_items):
         shown = server.item(rater)
@@ -107,7 +107,7 @@ def test_two_raters_at_once_and_a_killed_server_lose_and_double_nothing(tmp_path
             server.label(rater, shown, "first")
             shown = server.label(rater, shown, "first")  # as after an answer that was lost
 
-    for n_items in (15, 40):
+    for n_items in (6, 16):
         server = start()
         threads = [threading.Thread(target=work, args=(rater, n_items)) for rater in ("Ada", "Ben")]
         for thread in threads:
@@ -115,13 +115,13 @@ def test_two_raters_at_once_and_a_killed_server_lose_and_double_nothing(tmp_path
         for thread in threads:
             thread.join(120)
         server.until_written(2 * n_items)
-        if n_items == 15:
+        if n_items == 6:
             server.kill()
     status, out, _ = server.stop(signal.SIGTERM)
     assert status == 0
-    assert "80 labels and 0 skips by 2 raters on 40 items" in out
+    assert "32 labels and 0 skips by 2 raters on 16 items" in out
     rows = server.rows()
-    assert len({(row["item"], row["rater"]) for row in rows}) == len(rows) == 80
+    assert len({(row["item"], row["rater"]) for row in rows}) == len(rows) == 32
     assert {row["seconds"] for row in rows} == {2.5}
 
 

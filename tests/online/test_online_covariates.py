@@ -290,7 +290,7 @@ def test_a_plan_says_what_covariates_save(scale):
     assert [size for size, _ in planned.labels_known] == [20, 40]
     # As an evaluation finds it, of items that a model did not see.
     methods = [Calibrated(scale=scale, label_scale=scale)]
-    how = {"aggregators": methods, "protocol": Protocol(CrossFit(10, 1, 10), test=None)}
+    how = {"aggregators": methods, "protocol": Protocol(CrossFit(10, 1, 2), test=None)}
     (cell,) = btdagg.evaluate(items.with_covariates(known), **how).cells
     evaluated = cell.new_items.interval(0).mean
     assert rows[4, "all votes, covariates"].mae == pytest.approx(evaluated, abs=0.03)

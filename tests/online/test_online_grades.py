@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import btdagg
-from btdagg import GradeModel, InputError, Scale
+from btdagg import GradeModel, InputError, Protocol, Scale
+from btdagg.evaluation import CrossFit
 from btdagg.methods import Calibrated
 from btdagg.online import OnlineTally, StoppingRule, plan
 
@@ -123,8 +124,8 @@ def test_a_plan_of_grades_follows_the_votes_of_the_pilot():
     ]
     every, stopped = planned.budgets[2:]
     # Cross-fitted: on items that a model did not see, whatever the given one makes of its own.
-    methods = [Calibrated(scale=FIVE)]
-    (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, aggregators=methods).cells
+    how = {"aggregators": [Calibrated(scale=FIVE)], "protocol": Protocol(CrossFit(10, 3, 2), None)}
+    (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, **how).cells
     evaluated = cell.new_items.interval(0).mean
     assert every.mae == stopped.mae == pytest.approx(evaluated, abs=0.02)
     assert every.low < every.mae < every.high
