@@ -1,4 +1,4 @@
-"""Every command in process and some as a real one: results, streams, exit status, messages."""
+"""Every command in process: results, streams, exit status, messages."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import PAPER_TEST, RandomSplits, SplitTest
 from btdagg.methods import by_name
 from btdagg.methods.registry import PAPERS
-from commands import ended, one_line
+from commands import one_line
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
@@ -101,16 +101,10 @@ def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
     assert not (folder / "new.json").exists()
 
 
-def test_a_process_keeps_its_streams_apart(folder):
-    status, out, err = ended("decide", "model.json", "votes.csv", "-f", "judge=g", cwd=folder)
-    assert (status, err) == (0, "")
-    frame = pl.read_csv(out.encode())
-    assert frame["label"].to_list() == MODEL.decide(SAMPLE.counts).tolist()
-    fit = ("calibrate", "--prior", "none", "votes.csv", "labels.csv", "--json")
-    status, out, err = ended(*fit, cwd=folder)
-    assert status == 0
-    assert json.loads(out)["n_labels"] == 120
-    assert err.startswith("pooling 2 values of judge (g, h); --filter judge=... fits one")
+def test_ctrl_c_while_evaluating_is_130_and_a_line(cli, monkeypatch):
+    monkeypatch.setattr("btdagg.evaluation.engine.quiet_fit", press_ctrl_c)
+    status, out, err = cli("demo", "--items", 60)
+    assert (status, out, err) == (130, "", "btdagg: interrupted\n")
 
 
 # Demo

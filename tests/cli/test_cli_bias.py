@@ -97,3 +97,8 @@ def test_lengths_of_single_responses_are_written_out_on_the_axis():
     texts = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert "1,100" in texts
     assert not any("e" in text for text in texts)
+
+
+def test_a_refusal(cli, files):
+    status, _, err = cli("bias", *files, "--covariates", "standing")
+    assert (status, "--covariates is 'standing', expected covariates" in err) == (2, True)

@@ -39,27 +39,6 @@ def arrays():
     return counts, np.array([known.get(item, np.nan) for item in ids.tolist()])
 
 
-def test_a_certificate_of_files_is_that_of_their_arrays(cli, folder):
-    status, out, err = cli(
-        "certify", "votes.csv", "labels.csv", "--agreement", "0.7", "-o", "c.json"
-    )
-    assert status == 0
-    counts, labels = arrays()
-    expected = btdagg.certify(counts, labels, agreement=0.7)
-    certificate = Certificate.load("c.json")
-    votes, gold = btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv")
-    of_tables = btdagg.certify(votes, gold, agreement=0.7)
-    assert certificate.curve == expected.curve == of_tables.curve
-    origin = certificate.model.provenance
-    assert (origin.n_labels, origin.n_votes) == (120, 8)
-    assert str(expected).splitlines()[0] in out
-    assert "approximate" in err
-    told = json.loads(cli("certify", "votes.csv", "labels.csv", "--agreement", "0.7", "--json")[1])
-    assert told["coverage"] == expected.coverage
-    _, out, _ = cli("certify", "votes.csv", "labels.csv", "--agreement", "0.99")
-    assert out.startswith("with 120 labels no items can be certified to agree")
-
-
 @pytest.mark.parametrize("options", [(), ("--set", "panel=judge")])
 def test_decide_marks_what_a_certificate_trusts(cli, folder, options):
     common = ("votes.csv", "labels.csv", "--agreement", "0.75", "-o", "c.json", *options)
@@ -88,17 +67,6 @@ def test_calibrate_fits_the_panel_of_the_library(cli, folder):
     status, _, err = cli(*command, "--prior", "none")
     assert status == 2
     assert "--prior is 'none', expected weak or unset with a panel" in " ".join(err.split())
-
-
-def test_an_item_with_fewer_votes_is_trusted_only_if_more_could_not_change_it(cli, folder):
-    cli("certify", "votes.csv", "labels.csv", "--agreement", "0.7", "-o", "c.json")
-    pl.read_csv("votes.csv").filter(pl.col("judge") == "x").write_csv("half.csv")
-    cli("decide", "c.json", "half.csv", "-o", "d.csv")
-    certificate, counts = Certificate.load("c.json"), btdagg.read_votes("half.csv").counts()[1]
-    early = certificate.trusted(counts, n_votes=8)
-    assert pl.read_csv("d.csv")["trusted"].to_list() == early.tolist()
-    assert early.tolist() == certificate.trusted(counts).tolist()
-    assert early.sum() < certificate.trusted(counts, n_votes=0).sum()
 
 
 @pytest.mark.parametrize("options", [(), ("--set", "panel=judge")])

@@ -1,9 +1,7 @@
-"""Counts with a column judge or task, and labels that are means, in commands."""
+"""Counts with a column judge or task, in commands."""
 
 import json
-from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -61,24 +59,3 @@ def test_counts_of_tasks_are_joined_by_task(cli, counts):
     status, _, err = cli("calibrate", "tasks.csv", "tasks_labels.csv", *counts, "-o", "m.json")
     assert status == 2
     assert "is in two tasks, 'one' and 'two'" in err
-
-
-@pytest.mark.parametrize("raters", ["mean", "majority", "drop"])
-def test_labels_that_are_means(cli, counts, raters):
-    labels = pl.read_csv("labels.csv")
-    low = pl.col("label").min()
-    mean = (
-        pl.when((pl.int_range(pl.len()) % 4 == 0) & (pl.col("label") > low)).then(0.5).otherwise(0)
-    )
-    labels.with_columns(label=pl.col("label") - mean, n_raters=2).write_csv("means.csv")
-    n_means = int((np.array(pl.read_csv("means.csv")["label"].to_list()) % 1 > 0).sum())
-    told = (*counts, "--set", f"raters={raters}")
-    status, out, err = cli("estimate", "single.csv", "means.csv", *told, "--json")
-    assert status == 0, err
-    assert json.loads(out)["n_labels"] == 80 - n_means * (raters == "drop")
-    assert f"raters disagree on {n_means} of 80 labelled items" in " ".join(err.split())
-    fit = ("calibrate", "single.csv", "means.csv", *told, "--prior", "weak", "-o", "m.json")
-    status, out, err = cli(*fit)
-    assert status == 0, err
-    kept = 80 - n_means * (raters == "drop")
-    assert json.loads(Path("m.json").read_text())["provenance"]["n_labels"] == kept

@@ -102,21 +102,6 @@ def test_the_terminal_shows_the_numbers_and_ends_with_the_win_rate(cli, folder):
     assert "pooling 2 values of task" in err
 
 
-def test_a_panel_and_one_of_its_judges(cli, folder):
-    def net(*options):
-        status, out, err = cli("estimate", "votes.csv", "labels.csv", "--json", *options)
-        assert status == 0, err
-        return json.loads(out)["estimates"]["net win rate"]
-
-    panel, pooled = net("--set", "panel=judge"), net()
-    assert panel["weight"] > 0
-    assert panel["value"] != pooled["value"]
-    counts = np.stack([arrays("x")[0], arrays("y")[0]], axis=1)
-    _, labels, groups, _ = arrays()
-    expected = btdagg.estimate(counts, labels, groups=groups).estimates["net win rate"]
-    assert panel["value"] == pytest.approx(expected.value, abs=1e-9)
-
-
 def test_groups_of_items_without_a_label_are_those_of_the_votes(cli, folder):
     labels, votes = pl.read_csv("labels.csv"), pl.read_csv("votes.csv")
     expected = json.loads(cli("estimate", "votes.csv", "labels.csv", "--json")[1])
@@ -182,23 +167,6 @@ def test_a_report_has_a_figure_and_tables(cli, folder):
     assert "labels_only_low" in rows.columns
     assert pl.read_csv("out/tables/differences.csv").height == 1
     assert "How often A wins" in (folder / "out/index.html").read_text()
-
-
-@pytest.mark.usefixtures("quick_commands")
-def test_evaluate_and_its_report_end_with_the_win_rate(cli, folder):
-    options = ("votes.csv", "labels.csv", "-f", "judge=x")
-    status, out, _ = cli("evaluate", *options, "--report", "out")
-    assert status == 0
-    counts, labels, groups, _ = arrays("x")
-    rate = btdagg.estimate(counts, labels, groups=groups).estimates["win rate"]
-    last = out.strip().splitlines()[-1]
-    interval = f"(95% interval {100 * rate.low:.1f}% to {100 * rate.high:.1f}%)"
-    assert last.startswith(f"A wins {100 * rate.value:.1f}% {interval}, ties counted as half, ")
-    first = json.loads((folder / "out/report.json").read_text())["sections"][0]
-    assert first["title"] == "How often A wins"
-    assert last in (folder / "out/index.html").read_text()
-    found = json.loads(cli("evaluate", *options, "--json")[1])
-    assert found["estimates"]["estimates"]["win rate"]["low"] == pytest.approx(rate.low)
 
 
 @pytest.mark.usefixtures("quick_commands")
@@ -282,17 +250,6 @@ def test_systems_are_compared_by_their_grades(cli, scores):
     )
     assert "mean grade: an interval 0.3 wide takes about" in out
     assert "What the mean grade is" in (scores / "o/index.html").read_text()
-
-
-def test_labels_that_pass_or_fail_have_a_pass_rate(cli, scores):
-    passes = pl.read_csv("grades.csv").with_columns(
-        label=pl.when(pl.col("label") >= 4).then(pl.lit("pass")).otherwise(pl.lit("fail"))
-    )
-    passes.write_csv("passes.csv")
-    status, out, _ = cli("estimate", "scores.csv", "passes.csv", *SAID[:2], "-f", "task=helpful")
-    assert status == 0
-    assert out.count("pass rate") == 2
-    assert out.startswith("pass rate of new items like these, by 40 label")
 
 
 @pytest.mark.parametrize(

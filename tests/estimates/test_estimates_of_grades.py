@@ -193,3 +193,17 @@ def test_intervals_hold_on_real_grades_drawn_anew():
     share, worth = coverage(draws())
     assert share > 0.95 - 3 * (0.95 * 0.05 / 600) ** 0.5
     assert worth > 1.2
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"labels": [4] + [None] * 19}, "labels has 1 label, expected at least 2"),
+        ({"counts": [[0] * 10] + [[1] * 10] * 19}, r"counts\[0\].* at least one vote"),
+        ({"counts": np.ones((20, 2, 10))}, "counts has shape"),
+    ],
+)
+def test_bad_input(changed, text):
+    arguments = {"counts": np.ones((20, 10)), "labels": [4, 1, None, 2] * 5} | FIVE
+    with pytest.raises(InputError, match=text):
+        estimate(**(arguments | changed))

@@ -312,3 +312,9 @@ def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared, sides):
     assert shares.mean() < 0.05 + 3 * error
     assert shares.max() < 0.05 + 3 * (0.05 * 0.95 / n_draws) ** 0.5
     assert shares.mean() > 0.02  # it is no test that never passes anything
+
+
+def test_a_gate_of_grades_wants_labels_of_two_groups_of_each_system():
+    data = two_systems(0.0, 60) | V2 | {"labels": np.where(np.arange(800) < 401, 3.0, np.nan)}
+    with pytest.raises(btdagg.InputError, match="v2 has 1 group with labels"):
+        not_worse(**data)

@@ -288,16 +288,6 @@ def test_grades_are_fitted_and_decided_as_calibrate_does():
     assert shares.shape == (120, 5)
 
 
-@pytest.mark.parametrize("library", [pd, pl])
-def test_frames_of_grades_are_read_by_name(library):
-    counts, labels = graded()
-    frame = library.DataFrame({str(point): counts[:, point - 1] for point in (3, 1, 5, 2, 4)})
-    one = VoteClassifier(FIVE).fit(frame, labels)
-    assert one.model_ == calibrate(counts, labels, scale=FIVE).model
-    assert one.feature_names_in_.tolist() == list("12345")
-    np.testing.assert_array_equal(one.predict(frame), one.model_.decide(counts))
-
-
 @pytest.mark.parametrize(
     ("counts", "labels", "scales", "message"),
     [

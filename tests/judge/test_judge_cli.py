@@ -186,18 +186,3 @@ def test_a_store_keeps_the_names_of_the_pairs(cli, folder):
     status, out, _ = cli("estimate", "v.db", "labels.csv")
     assert status == 0
     assert out.startswith("chat-new wins ")
-
-
-def test_labels_in_dispute_can_be_left_out_of_a_run(cli, folder):
-    labels = pl.read_csv("labels.csv").select("item", "label")
-    other = labels.with_columns(
-        rater=pl.lit("Ben"), label=pl.when(pl.int_range(pl.len()) < 5).then(0 * pl.col("label") + 1)
-        .otherwise("label"),
-    )  # fmt: skip
-    pl.concat([labels.with_columns(rater=pl.lit("Ada")), other]).write_csv("two.csv")
-    n_agreed = labels.height - (labels["label"][:5] != 1).sum()
-    command = ["run", "pairs.jsonl", "--labels", "two.csv", "--model", "simulated", "-n", "2"]
-    status, out, _ = cli(*command, "-o", "out", "--set", "raters=drop")
-    assert status == 0
-    assert n_agreed < labels.height
-    assert f"by {n_agreed} labels and the votes" in out

@@ -7,6 +7,7 @@ import pytest
 
 from btdagg import read_votes
 from btdagg.votes.provenance import Provenance
+from commands import one_line
 
 ITEMS = [f"q{number}" for number in range(24)]
 # Each item has a vote of each size: clear ones for A, clear ones for B, and near ties.
@@ -48,3 +49,41 @@ def test_margins_that_are_all_0_or_empty_decide_by_what_is_left(folder, cli):
     write([own | {"margin": ""} for own in VOTES], "empty.csv")
     assert Provenance.of(read_votes("empty.csv")).strength == "none"
     assert cli("calibrate", "empty.csv", "labels.csv")[0] == 0
+
+
+def without_margins():
+    kept = ("item", "judge", "sample", "vote")
+    return [{name: own[name] for name in kept} for own in VOTES]
+
+
+def test_a_model_of_strength_on_signs_and_the_reverse_warn_once(folder, cli):
+    for options, path in (((), "strong.json"), (("--set", "strength=none"), "signs.json")):
+        assert cli("calibrate", write(VOTES), "labels.csv", "-o", path, *options)[0] == 0
+    write(without_margins(), "signs.csv")
+    _, _, err = cli("decide", "strong.json", "signs.csv", "-o", "out.csv")
+    assert err.count("votes count by their sign, but the model was fitted to their margin") == 1
+    assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
+    _, _, err = cli("decide", "signs.json", "votes.csv", "-o", "out.csv")
+    assert err.count("votes have a margin, but the model was fitted to signs") == 1
+    assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
+    _, _, err = cli("decide", "strong.json", "votes.csv", "-o", "out.csv", "--set", "strength=none")
+    assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "said"),
+    [
+        ({"strength": 1}, "", "has columns for margin and strength; choose one by --set strength"),
+        ({}, "--set full_margin=2 --set strength=none", "--set full_margin is given"),
+        ({}, "--set strength=strength", "is strength, but there is no column"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_a_sentence(folder, cli, more, options, said):
+    write([own | more for own in VOTES])
+    assert said in one_line(*cli("calibrate", "votes.csv", "labels.csv", *options.split()))
+
+
+def test_counts_have_no_strength(folder, cli):
+    write([{"item": item, "minus": 1, "tie": 0, "plus": 2} for item in ITEMS])
+    line = ("calibrate", "votes.csv", "labels.csv", "--set", "strength=margin")
+    assert "--set strength needs single votes, but these are" in one_line(*cli(*line))
