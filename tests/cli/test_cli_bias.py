@@ -99,6 +99,13 @@ def test_lengths_of_single_responses_are_written_out_on_the_axis():
     assert not any("e" in text for text in texts)
 
 
-def test_a_refusal(cli, files):
-    status, _, err = cli("bias", *files, "--covariates", "standing")
-    assert (status, "--covariates is 'standing', expected covariates" in err) == (2, True)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--covariates", "standing"], "--covariates is 'standing', expected covariates"),
+        (["--set", "labels.scale=1-3"], "column label: got '-1', expected 1, 2 or 3"),
+    ],
+)
+def test_refusals(cli, files, words, message):
+    status, _, err = cli("bias", *files, *words)
+    assert (status, message in err) == (2, True), err
