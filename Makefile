@@ -46,7 +46,7 @@ demo-judge: $(VENV)/.judge
 test: $(VENV)/.test
 	@if command -v cargo >/dev/null; then cargo test --workspace --locked --quiet; \
 	else echo "cargo is not installed: the tests of the Rust crate are left out"; fi
-	$(PYTEST) --dist worksteal
+	$(PYTEST) --dist worksteal --durations 20
 
 # Format, lint, and the files of tests that take a second or two. It leaves out types, Rust, figures,
 # servers, the pages, and the tests that draw, sweep or start processes.
@@ -79,7 +79,7 @@ integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
 
 # As CI runs them: collected once, and workers wait once for the last of them.
 integrations-and-soak: $(VENV)/.integrations $(VENV)-phoenix/.installed
-	$(PYTEST) --dist loadgroup -m "integration or soak"
+	$(PYTEST) --dist loadgroup --durations 40 -m "integration or soak"
 	$(PYTEST) --hypothesis-profile soak tests/model/test_properties.py
 
 # With Zig as linker it runs on any Linux since 2014, wherever it is built. The wheel is made of the
