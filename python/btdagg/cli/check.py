@@ -39,10 +39,10 @@ def check(
 ) -> int:
     """Describe files, what is wrong with them, and what to do next.
 
-    The command also lists the questions that the files can answer.
-    Name votes and labels together to have them checked together. A table with columns of your own
-    is read as far as its column names and words allow. What the files leave open is
-    shown as "...", and asked in the project file that --save writes.
+    The command also lists the questions that the files can answer. Name votes and labels together
+    to have them checked together. A table with columns of your own is read as far as its column
+    names and words allow. What the files leave open is shown as "...", and asked in the project
+    file that --save writes.
 
     Example: btdagg check votes.csv labels.csv
     """

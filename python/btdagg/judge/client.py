@@ -433,13 +433,12 @@ def parts_of(content: Any) -> tuple[str, str]:
 @readable
 @dataclass(frozen=True)
 class Setup:
-    """Who judges and how: what all calls of a run have in common.
+    """Who judges and how: what all calls of a run have in common."""
 
-    Votes with the same setup, item, order and sample are the same vote. `judge` is the model's name
-    or alias; `template_digest` covers what the template sends but the pair; `method` is ``sample``
-    or another; `settings` are all else that changes the answers, as JSON values. `scale` is of the
-    votes.
-    """
+    # Votes with the same setup, item, order and sample are the same vote. `judge` is the model's
+    # name or alias; `template_digest` covers what the template sends but the pair; `method` is
+    # `sample` or another; `settings` are all else that changes the answers, as JSON values. `scale`
+    # is of the votes.
 
     judge: str
     template: str

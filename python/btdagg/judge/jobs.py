@@ -113,13 +113,12 @@ async def opened(
 @readable
 @dataclass(frozen=True)
 class Estimate:
-    """What a job will take, before it is begun.
+    """What a job will take, before it is begun."""
 
-    Of `n_wanted` votes the store has `n_stored`, or reasons why there is none; `n_calls` are to
-    make, repeats after faults apart. `prompt_tokens` count four bytes each; `completion_tokens` go
-    by the judge's answers so far, or else by the limit on an answer, and are None without either,
-    as is the `cost` without prices.
-    """
+    # Of `n_wanted` votes the store has `n_stored`, or reasons why there is none; `n_calls` are to
+    # make, repeats after faults apart. `prompt_tokens` count four bytes each; `completion_tokens`
+    # go by the judge's answers so far, or else by the limit on an answer, and are None without
+    # either, as is the `cost` without prices.
 
     n_items: int
     n_wanted: int

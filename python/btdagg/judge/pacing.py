@@ -1,9 +1,7 @@
-"""What all calls to an endpoint share: how fast, how many at a time, and when again.
-
-The pace is the least of the user's, of headers and of what refusals have told (`rates`). After a
-refusal nothing is sent for as long as the endpoint asks, or a moment; then one call goes first, as
-a probe, and the others follow once it is not refused.
-"""
+"""What all calls to an endpoint share: how fast, how many at a time, and when again."""
+# The pace is the least of the user's, of headers and of what refusals have told (`rates`). After a
+# refusal nothing is sent for as long as the endpoint asks, or a moment; then one call goes first,
+# as a probe, and the others follow once it is not refused.
 
 from __future__ import annotations
 

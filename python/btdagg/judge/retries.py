@@ -1,9 +1,7 @@
-"""One request, as often as it takes, and when a run is given up.
-
-A call that a limit refused is repeated without end, one that the endpoint does not take never, and
-any other fault `max_attempts` times; but what may be a fault of the endpoint and not of the request
-is settled by a probe, the same request with a short text, before a vote is marked.
-"""
+"""One request, as often as it takes, and when a run is given up."""
+# A call that a limit refused is repeated without end, one that the endpoint does not take never,
+# and any other fault `max_attempts` times; but what may be a fault of the endpoint and not of the
+# request is settled by a probe, the same request with a short text, before a vote is marked.
 
 from __future__ import annotations
 
