@@ -479,7 +479,7 @@ def test_ids_of_requests_can_be_made_in_any_way():
 @pytest.mark.parametrize("ids", [["task-1", "q1-BA-0"], ["q1-BA-0", "task-1"]])
 def test_ids_of_requests_are_of_one_shape(ids):
     file = lines([request(each, completion("[[A]]")) for each in ids])
-    message = rf"row 2, column custom_id: got '{ids[1]}', expected custom ids that all"
+    message = rf"row 2, column custom_id: got '{ids[1]}', expected item and order in all ids"
     with pytest.raises(InputError, match=message):
         read(file)
     assert read(file, custom_id="{item}").frame["item"].to_list() == ids

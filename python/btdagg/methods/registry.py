@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from btdagg._util.errors import expect, forbid
+from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.extensions import Registry, named_in_errors
 from btdagg.methods.base import Aggregator
 from btdagg.methods.calibrated import Calibrated
@@ -83,8 +83,7 @@ def by_name(
     expect(not isinstance(names, str), "names", names, "a sequence of names")
     keys = [name.strip().lower() for name in names]
     for place, key in enumerate(keys):
-        forbid(
-            key not in AGGREGATORS, f"no method {key!r}, expected one of {', '.join(AGGREGATORS)}"
-        )
+        if key not in AGGREGATORS:  # whose names look up packages
+            raise InputError(f"no method {key!r}, expected one of {', '.join(AGGREGATORS)}")
         forbid(key in keys[:place], f"method {key!r} is named twice")
     return tuple(AGGREGATORS[key](scale=scale, label_scale=label_scale) for key in keys)
