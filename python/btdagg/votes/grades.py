@@ -123,10 +123,10 @@ def _not_said(
     say = "state it: {advice}"
     advice: dict[str, object] = {argument: likely_scale(table, column, words)}
     if len({*by_task.values()}) > 1:
-        each = listing(f"{task} {scale}" for task, scale in by_task.items())
+        scales = listing(f"{task} {scale}" for task, scale in by_task.items())
         task, scale = next(iter(by_task.items()))
         advice = {"where": {"criterion": task}, argument: scale}
-        say = f"criteria differ ({each}), so choose one: {{advice}}"
+        say = f"criteria differ ({scales}), so choose one: {{advice}}"
     return InputError(
         f"{table.source}: {table.title(column)}s are {got}, and their scale is not given; {say}",
         argument=argument,
@@ -147,8 +147,8 @@ def _points_in(table: Table, column: str, words: Mapping[str, object] | None) ->
 
 
 def _meanings(table: Table, column: str, words: Mapping[str, object] | None) -> dict[str, str]:
-    own = {str(word).strip().lower(): str(of).lower() for word, of in (words or {}).items()}
-    return {own.get(text, text): text for text in _texts_in(table, column)}
+    meanings = {str(word).strip().lower(): str(of).lower() for word, of in (words or {}).items()}
+    return {meanings.get(text, text): text for text in _texts_in(table, column)}
 
 
 def _texts_in(table: Table, column: str) -> set[str]:

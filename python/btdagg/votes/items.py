@@ -200,9 +200,9 @@ class Items(Readable):
         for name, column in columns.items():
             if column is not None:
                 same_length(name, len(column), "counts", n)
-        own: dict[str, Any] = {"counts": counts, "ids": ids, "judges": judges}
-        own |= {"decisions": decisions, "covariates": known}
-        self.__dict__.update(rows | own, label_scale=label_scale)
+        checked: dict[str, Any] = {"counts": counts, "ids": ids, "judges": judges}
+        checked |= {"decisions": decisions, "covariates": known}
+        self.__dict__.update(rows | checked, label_scale=label_scale)
 
     @classmethod
     def of(
@@ -237,15 +237,15 @@ class Items(Readable):
         if isinstance(labels, Labels):
             items: Self = tables_only(counts).labelled(labels)
             return items if groups is None else replace(items, groups=as_names(groups, "groups"))
-        own = cls.of(counts, scale=scale)
-        own.scale.require_votes(own.scale.counts(own.pooled))
+        unlabelled = cls.of(counts, scale=scale)
+        unlabelled.scale.require_votes(unlabelled.scale.counts(unlabelled.pooled))
         gold = label_scale.labels[label_scale.places(labels)]
         forbid(not len(gold), "labels is empty, expected at least one item", "labels")
-        same_length("labels", len(gold), "counts", len(own))
+        same_length("labels", len(gold), "counts", len(unlabelled))
         same_index(counts=counts, labels=labels, groups=groups)
-        group = own.groups if groups is None else as_names(groups, "groups")
+        group = unlabelled.groups if groups is None else as_names(groups, "groups")
         known: dict[str, Any] = {"shares": None, "groups": group, "label_scale": label_scale}
-        return replace(own, labels=gold, **known, **more)
+        return replace(unlabelled, labels=gold, **known, **more)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -258,11 +258,11 @@ class Items(Readable):
         chosen = chosen if chosen.size else chosen.astype(np.intp)
         kept = {name: _some(getattr(self, name), chosen) for name in _ROWS}
         for name in ("decisions", "covariates"):
-            kept[name] = {k: own[chosen] for k, own in getattr(self, name).items()}
-        own = object.__new__(type(self))
+            kept[name] = {k: values[chosen] for k, values in getattr(self, name).items()}
+        part = object.__new__(type(self))
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        own.__dict__.update(plain | kept)
-        return own
+        part.__dict__.update(plain | kept)
+        return part
 
     @property
     def is_labelled(self) -> NDArray[np.bool_]:
@@ -295,24 +295,24 @@ class Items(Readable):
         expect(self.labels is not None or self.shares is None, "labels", None, expected)
         rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
         forbid(not len(rows), self.no_labels)
-        own, disputed = self[rows], 0
-        if own.told is not None:
+        labelled, disputed = self[rows], 0
+        if labelled.told is not None:
             disputed = n_disputed(self.told)
-            if RATERS in own.told.columns and self.raters != "drop":
-                given = shares_in(own.told) * own.told[RATERS].to_numpy()[:, None]
+            if RATERS in labelled.told.columns and self.raters != "drop":
+                given = shares_in(labelled.told) * labelled.told[RATERS].to_numpy()[:, None]
                 whole = np.rint(given)
                 # Whose mean is known alone, and lies between points: who said what is not.
                 whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0
-                own.__dict__.update(ratings=whole.astype(np.int64))
-        labels = self.label_scale.labels[self.label_scale.places(own.labels)]
+                labelled.__dict__.update(ratings=whole.astype(np.int64))
+        labels = self.label_scale.labels[self.label_scale.places(labelled.labels)]
         remarks = rater_remarks(self.label_scale, self.raters, disputed, len(rows))
         is_said = any(remark.startswith("raters disagree") for remark in self.remarks)
-        own.__dict__.update(
+        labelled.__dict__.update(
             labels=labels,
             n_unlabelled=self.n_unlabelled + len(self) - len(rows),
             remarks=self.remarks if is_said else (*self.remarks, *remarks),
         )
-        return own
+        return labelled
 
     def with_covariates(self, covariates: Any, *, model: Any = None) -> Self:
         """Return the items with what else is known of them, for models to use.
@@ -351,9 +351,9 @@ class Items(Readable):
             raise InputError(argument="column", got=column, expected=f"one of {found}")
         of, parts = self.keys[name], {}
         for value in of.unique(maintain_order=True):
-            own = self[(of == value).to_numpy()]
-            table = None if own.table is None else own.table.filter({name: value})
-            parts[value] = replace(own, table=table)
+            part = self[(of == value).to_numpy()]
+            table = None if part.table is None else part.table.filter({name: value})
+            parts[value] = replace(part, table=table)
         return parts
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
@@ -368,8 +368,8 @@ class Items(Readable):
     @cached_property
     def group_numbers(self) -> NDArray[np.int64]:
         """Group of each item as a number from 0, in the order of the groups' names or the ids."""
-        told = np.unique(self.ids, return_inverse=True)[1].reshape(-1)
-        return numbered(self.groups, (told,), len(self))
+        id_numbers = np.unique(self.ids, return_inverse=True)[1].reshape(-1)
+        return numbered(self.groups, (id_numbers,), len(self))
 
     @cached_property
     def content(self) -> list[NDArray[Any]]:
@@ -441,11 +441,11 @@ class Items(Readable):
     def than(self, before: Items, *names: Any) -> Items:
         """Return the items of two runs, with their names as `by`; items of one id share a group."""
         runs = self, before
-        own = [run.probabilities for run in runs if run.probabilities is not None]
+        probabilities = [run.probabilities for run in runs if run.probabilities is not None]
         scales = [(run.scale, run.label_scale) for run in runs]
-        what = "scale" if len(own) != 1 else "column probability"
+        what = "scale" if len(probabilities) != 1 else "column probability"
         text = f"the two runs differ in their {what}, expected the same"
-        forbid(len(own) == 1 or scales[0] != scales[1], text, "than")
+        forbid(len(probabilities) == 1 or scales[0] != scales[1], text, "than")
         alone = [(run, run.ids if run.alone is None else run.alone) for run in runs]
         groups = [name if run.groups is None else run.groups for run, name in alone]
         columns: dict[str, Any] = {
@@ -455,11 +455,11 @@ class Items(Readable):
         }
         # Items of one name are of one unit; and strata of two draws are no strata of one.
         drawn = [run.units if run.groups is not None else name for run, name in alone]
-        units = [own for own in drawn if own is not None]
+        units = [run_units for run_units in drawn if run_units is not None]
         return Items(
             **columns,
             groups=np.concatenate(groups),
-            probabilities=np.concatenate(own) if own else None,
+            probabilities=np.concatenate(probabilities) if probabilities else None,
             units=np.concatenate(units) if len(units) == len(runs) else None,
             by=np.repeat(np.array(names, dtype=object), [len(run) for run in runs]),
             remarks=tuple(dict.fromkeys(self.remarks + before.remarks)),
@@ -474,7 +474,7 @@ class Items(Readable):
         """Return the items that compare two systems, with the same one as A in all of them."""
         if self.systems is None:
             return self
-        rows = np.flatnonzero([{*own} == {*pair} for own in self.systems.tolist()])
+        rows = np.flatnonzero([{*systems} == {*pair} for systems in self.systems.tolist()])
         if not len(rows):
             expected = (
                 f"two of {listing(sorted({*self.systems.ravel().tolist()}))} that are compared"
@@ -482,16 +482,16 @@ class Items(Readable):
             text = f"no item compares {pair[0]} with {pair[1]}, expected {expected}"
             raise InputError(text, argument="candidate")
         sides = Sides(*self.systems[rows[0]])
-        is_turned, own = self.systems[rows, 0] != sides.a, self[rows]
-        for values in (own.counts, own.shares, own.signs):  # which are copies
+        is_turned, items = self.systems[rows, 0] != sides.a, self[rows]
+        for values in (items.counts, items.shares, items.signs):  # which are copies
             if values is not None:
                 values[is_turned] = values[is_turned, ..., ::-1]
-        labels = own.labels
+        labels = items.labels
         if labels is not None:
             labels = np.where(is_turned, self.label_scale.turned(labels), labels)
         sign = np.where(is_turned, -1.0, 1.0)
-        known = {name: sign * values for name, values in own.covariates.items()}
-        return replace(own, systems=None, sides=sides, labels=labels, covariates=known)
+        known = {name: sign * values for name, values in items.covariates.items()}
+        return replace(items, systems=None, sides=sides, labels=labels, covariates=known)
 
 
 def _sides_of(decided: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -503,7 +503,7 @@ def _some(values: Any, rows: NDArray[Any]) -> Any:
     if values is None:
         return None
     if isinstance(values, Confidences):
-        return Confidences(*(own[rows] for own in values))
+        return Confidences(*(sums[rows] for sums in values))
     if not isinstance(values, np.ndarray) and rows.dtype == np.bool_:
         rows = np.flatnonzero(rows)
     return values[rows]

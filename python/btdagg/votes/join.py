@@ -61,18 +61,18 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     shares[:n_labels] = of_tasks.shares
     shares = shares[row.fill_null(len(everything)).to_numpy()]
     n_without_votes = n_labels - int((row < n_labels).sum())
-    told = everything.select(pl.all().gather(row))
+    label_rows = everything.select(pl.all().gather(row))
     groups = counted.groups
-    if "group" in told.columns:
-        groups = np.array(told["group"].to_list(), dtype=object)
+    if "group" in label_rows.columns:
+        groups = np.array(label_rows["group"].to_list(), dtype=object)
     joined = replace(
         counted,
-        labels=told["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
+        labels=label_rows["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
         shares=shares,
         groups=groups,
-        units=_units(told, counted.ids, groups),
+        units=_units(label_rows, counted.ids, groups),
         label_scale=labels.scale,
-        told=told,
+        told=label_rows,
         n_without_votes=n_without_votes,
         remarks=remarks,
         raters=labels.raters,
@@ -199,8 +199,8 @@ def all_items(
         require(votes, [panel])
         judges = tuple(votes.values(panel).drop_nulls().unique().sort())
     # A judge's grades of one item are of one response, which a system gave.
-    beside = ["group"] if votes.scale.mirrored else ["group", "system"]
-    of_votes = [*(name for name in beside if name in votes.columns), *columns]
+    optional = ["group"] if votes.scale.mirrored else ["group", "system"]
+    of_votes = [*(name for name in optional if name in votes.columns), *columns]
     tables, parts = [], []
     remarks: list[str] = []
     bare: list[str] = []
@@ -215,11 +215,11 @@ def all_items(
         n_apart += n_disputed(items.told)
         facts = facts_of(part, items.ids, of_votes, required=columns)
         facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
-        told = [name for name in _TOLD if name in items.told.columns]
+        label_columns = [name for name in _TOLD if name in items.told.columns]
         task = pl.lit("".join(key)).alias("task")
-        tables.append(facts.hstack(items.told.select(told)).with_columns(task))
+        tables.append(facts.hstack(items.told.select(label_columns)).with_columns(task))
         parts.append(items)
-    n_labelled = sum(int(own.is_labelled.sum()) for own in parts)
+    n_labelled = sum(int(task_items.is_labelled.sum()) for task_items in parts)
     if n_labelled == 0:  # says what the items of either begin with
         items.labelled() if bare else votes.labelled(labels, n_votes)
     rows = pl.concat(tables)
@@ -258,23 +258,26 @@ def all_items(
     if "probability" in rows.columns:
         probabilities = _numbers(rows["probability"], labels.source)
     joined: dict[str, Any] = {
-        name: np.concatenate([getattr(own, name) for own in parts])
+        name: np.concatenate([getattr(task_items, name) for task_items in parts])
         for name in ("counts", "labels", "shares")
     }
-    if any(own.signs is not None for own in parts):
-        joined["signs"] = np.concatenate([own.votes for own in parts])
-    if all(own.confidences is not None for own in parts):
-        sums = zip(*(own.confidences or () for own in parts), strict=True)
+    if any(task_items.signs is not None for task_items in parts):
+        joined["signs"] = np.concatenate([task_items.votes for task_items in parts])
+    if all(task_items.confidences is not None for task_items in parts):
+        sums = zip(*(task_items.confidences or () for task_items in parts), strict=True)
         joined["confidences"] = Confidences(*map(np.concatenate, sums))
     return Items(
         **joined,
-        no_confidences=next((own.no_confidences for own in parts if own.no_confidences), ""),
+        no_confidences=next(
+            (task_items.no_confidences for task_items in parts if task_items.no_confidences), ""
+        ),
         decisions={
-            name: np.concatenate([own.decisions[name] for own in parts]) for name in items.decisions
+            name: np.concatenate([task_items.decisions[name] for task_items in parts])
+            for name in items.decisions
         },
         ids=ids_of(rows["item"]),
         alone=names,
-        told=pl.concat([own.told for own in parts], how="diagonal_relaxed"),
+        told=pl.concat([task_items.told for task_items in parts], how="diagonal_relaxed"),
         raters=labels.raters,
         table=votes,
         groups=in_groups if n_without_group < len(rows) or is_shared else None,
@@ -298,10 +301,10 @@ def all_items(
 
 
 def _units(rows: pl.DataFrame, names: Any, groups: Any) -> Any:
-    told = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
-    if groups is None or told == {"item"}:
+    units = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
+    if groups is None or units == {"item"}:
         return names
-    return groups if told == {"group"} else None
+    return groups if units == {"group"} else None
 
 
 def _least_probability(labels: Labels) -> float | None:
@@ -327,10 +330,10 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
             expected="a number above 0 for at least one item, since no labelled item was drawn at "
             "random",
         )
-    drawn, others = labels.frame.filter(~is_look), labels.unlabelled
+    drawn, unlabelled = labels.frame.filter(~is_look), labels.unlabelled
     if drawn["probability"].is_null().all():  # the column is of the looks alone
-        drawn, others = drawn.drop("probability"), others.drop("probability")
-    return replace(labels, data=drawn, unlabelled=others), int(is_look.sum())
+        drawn, unlabelled = drawn.drop("probability"), unlabelled.drop("probability")
+    return replace(labels, data=drawn, unlabelled=unlabelled), int(is_look.sum())
 
 
 def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:

@@ -185,9 +185,9 @@ def read_labels(
 
 def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:
     text, points = as_text(table, "label").str.strip_chars(), scale.points
-    number, own = text.cast(pl.Float64, strict=False), [*map(str, words or ())]
+    number, known_words = text.cast(pl.Float64, strict=False), [*map(str, words or ())]
     is_mean = number.is_between(points[0], points[-1]) & ~number.is_in([*map(float, points)])
-    is_mean = (is_mean & ~text.is_in(own)).fill_null(False)
+    is_mean = (is_mean & ~text.is_in(known_words)).fill_null(False)
     if not table.collect(table.data.lazy().select(is_mean.any())).item():
         return table
     nearest: pl.Expr = pl.lit(str(points[0]))
@@ -210,7 +210,7 @@ def _with_shares(rows: Table, scale: Scale) -> Table:
         share = (value - low) / (high - low)
         slopes[place].append(1 - share)
         slopes[place + 1].append(share)
-    shares = [pl.min_horizontal(own).clip(0, 1) for own in slopes]
+    shares = [pl.min_horizontal(point_slopes).clip(0, 1) for point_slopes in slopes]
     added = [pl.concat_list(shares).alias(_SHARES)]
     if "n_raters" in rows.columns:
         added.append(pl.col("n_raters").fill_null(1).cast(pl.Int64).alias(RATERS))
@@ -239,8 +239,8 @@ def _merged(rows: Table, scale: Scale) -> Table:
         merged = pl.when(label.count() > 0).then(merged)
     mean = [side / label.count() for side in sums]
     if _SHARES in frame.columns:
-        own = (pl.col(_SHARES).list.get(place) for place in range(len(sums)))
-        mean = [share.filter(label.is_not_null()).mean() for share in own]
+        shares = (pl.col(_SHARES).list.get(place) for place in range(len(sums)))
+        mean = [share.filter(label.is_not_null()).mean() for share in shares]
     columns = [n for n in frame.columns if n not in ("rater", _SHARES, RATERS, *key)]
     first = [merged.alias(name) if name == "label" else pl.col(name).first() for name in columns]
     first.append(pl.concat_list(mean).alias(_SHARES))
@@ -286,5 +286,5 @@ def _split(rows: Table, scale: Scale, raters: RaterRule) -> Labels:
         agreed = pl.when(~(pl.col(_SHARES).list.max() < 1)).then("label")
         frame = frame.with_columns(agreed.alias("label"))
     has_label = frame["label"].is_not_null()
-    labelled, others = frame.filter(has_label), frame.filter(~has_label)
-    return Labels(labelled, rows.source, unlabelled=others, scale=scale, raters=raters)
+    labelled, unlabelled = frame.filter(has_label), frame.filter(~has_label)
+    return Labels(labelled, rows.source, unlabelled=unlabelled, scale=scale, raters=raters)

@@ -84,7 +84,7 @@ class Provenance:
     def of(cls, votes: Table) -> Self:
         """Return the provenance that the columns of a table state."""
         judge, template, temperature, task = (_values(votes, name) for name in COLUMNS)
-        own = cls(judge=judge, template=template, temperature=temperature, task=task)
+        origin = cls(judge=judge, template=template, temperature=temperature, task=task)
         strength = getattr(votes, "strength", None)
         if strength is not None:
             margins = [
@@ -92,11 +92,11 @@ class Provenance:
                 for margin in strength.full_margins
                 if margin.judge in ("", *judge) and margin.template in ("", *template)
             ]
-            return replace(own, strength=strength.kind, full_margins=tuple(margins))
+            return replace(origin, strength=strength.kind, full_margins=tuple(margins))
         # Counts that are no whole numbers are of votes whose strength nobody tells.
         are_fractions = getattr(votes, "are_counts", True) and "minus" in votes.schema
         are_fractions = are_fractions and not votes.schema["minus"].is_integer()
-        return own if are_fractions else replace(own, strength="none")
+        return origin if are_fractions else replace(origin, strength="none")
 
     def of_fit(self, n_votes: int, n_labels: int) -> Self:
         """Return it with the numbers of a fit: the votes unless known, and the labels."""
@@ -160,8 +160,8 @@ class Provenance:
                 differences.append(f"{more}, but {self._fitted_for()}")
         if votes is not None:
             differences += self.other_values({name: _values(votes, name) for name in COLUMNS})
-            own = self.of(votes)
-            differences += self.other_strength(own.strength, own.full_margins)
+            origin = self.of(votes)
+            differences += self.other_strength(origin.strength, origin.full_margins)
         return tuple(differences)
 
     def other_number(self, n_votes: int) -> tuple[str, ...]:
@@ -175,10 +175,10 @@ class Provenance:
         texts = []
         for name in COLUMNS:
             fitted = getattr(self, name)
-            others = [v for v in _texts(name, columns.get(name, ())) if v not in fitted]
-            if fitted and others:
+            unfitted = [v for v in _texts(name, columns.get(name, ())) if v not in fitted]
+            if fitted and unfitted:
                 texts.append(
-                    f"{name} is {listing(others, _LISTED)}, but the model was fitted for "
+                    f"{name} is {listing(unfitted, _LISTED)}, but the model was fitted for "
                     f"{listing(fitted, _LISTED)}"
                 )
         return tuple(texts)
@@ -190,17 +190,23 @@ class Provenance:
         if "" in (self.strength, kind):
             return ()
         if self.strength == kind:
-            fitted = {own[:2]: own.margin for own in self.full_margins}
-            others = [own for own in full_margins if fitted.get(own[:2], own.margin) != own.margin]
+            fitted = {margin[:2]: margin.margin for margin in self.full_margins}
+            differing = [
+                margin
+                for margin in full_margins
+                if fitted.get(margin[:2], margin.margin) != margin.margin
+            ]
             return tuple(
-                f"a full win is a margin of {own.margin:.4g}, but the model was fitted with "
-                f"{fitted[own[:2]]:.4g}"
-                for own in others
+                f"a full win is a margin of {margin.margin:.4g}, but the model was fitted with "
+                f"{fitted[margin[:2]]:.4g}"
+                for margin in differing
             )
         if self.strength == "none":
             return (f"votes have a {kind}, but the model was fitted to signs",)
-        own = "sign" if kind == "none" else kind
-        return (f"votes count by their {own}, but the model was fitted to their {self.strength}",)
+        strength = "sign" if kind == "none" else kind
+        return (
+            f"votes count by their {strength}, but the model was fitted to their {self.strength}",
+        )
 
     def unused_strength(self, votes: Table) -> tuple[str, ...]:
         """Return a text if votes have a strength, and the model was fitted to signs."""

@@ -310,9 +310,9 @@ class Scale:
 
     def __str__(self) -> str:
         points = written(self.points)
-        own = tuple(map(str, self.points)) != self.names
+        are_named = tuple(map(str, self.points)) != self.names
         sides = ", mirrored" if self.mirrored else ""
-        return f"{points} ({', '.join(self.names)}{sides})" if own else points + sides
+        return f"{points} ({', '.join(self.names)}{sides})" if are_named else points + sides
 
 
 def _as_points(points: Any, name: str) -> tuple[float, ...]:
@@ -386,13 +386,13 @@ def scales_of(
     """Return the scales of votes and labels: tables', or as given (pairs; as the votes)."""
     of_counts, of_labels = (getattr(table, "scale", None) for table in (counts, labels))
     usual = scale or of_counts or PAIRS
-    for name, own, said in (
+    for name, of_table, said in (
         ("scale", of_counts, scale),
         ("label_scale", of_labels, label_scale),
     ):
         expect(isinstance(said, Scale | None), name, said, "a btdagg.Scale")
-        if said is not None and own is not None and own != said:
-            raise InputError(argument=name, got=str(said), expected=f"{own}, as it was read")
+        if said is not None and of_table is not None and of_table != said:
+            raise InputError(argument=name, got=str(said), expected=f"{of_table}, as it was read")
     both = usual, label_scale or of_labels or usual
     require_alike(*both)
     return both

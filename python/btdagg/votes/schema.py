@@ -155,11 +155,11 @@ def points_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kin
         is_whole = all(isinstance(point, int) for point in points)
         stored = pl.Int64 if is_whole else pl.Float64
         words = as_text(table, column).str.strip_chars().str.to_lowercase()
-        own: dict[str, float] = dict(zip(scale.names, points, strict=True))
-        own = dict(PASS_WORDS) if points == (0, 1) else own
-        known = {**own, "missing": ""}
+        names: dict[str, float] = dict(zip(scale.names, points, strict=True))
+        names = dict(PASS_WORDS) if points == (0, 1) else names
+        known = {**names, "missing": ""}
         said = {word: known.get(str(of).lower(), of) for word, of in (meanings or {}).items()}
-        texts = {str(word).strip().lower(): str(of) for word, of in {**own, **said}.items()}
+        texts = {str(word).strip().lower(): str(of) for word, of in {**names, **said}.items()}
         meant = words.replace(texts)
         number = _numbers(meant)
         value = pl.when(number.is_in(floats)).then(number).cast(stored)

@@ -66,5 +66,5 @@ def sides_of(
     if not {*_COLUMNS.values()} <= {*table.columns}:
         return UNNAMED
     values = [table.values(column).to_list() for column in _COLUMNS.values()]
-    is_same = all(len(own) == 1 and own[0] for own in values) and values[0] != values[1]
-    return Sides(*(own[0].strip() for own in values)) if is_same else UNNAMED
+    is_same = all(len(texts) == 1 and texts[0] for texts in values) and values[0] != values[1]
+    return Sides(*(texts[0].strip() for texts in values)) if is_same else UNNAMED

@@ -116,7 +116,7 @@ def read_tables(columns: Columns, *sources: Source) -> list[Table]:
         for n in having:
             used[n][name] = column
     pairs = zip(tables, used, strict=True)
-    return [read_table(table, [], columns=own) for table, own in pairs]
+    return [read_table(table, [], columns=mapping) for table, mapping in pairs]
 
 
 def said(columns: Columns | None, **own: Any) -> tuple[Any, ...]:
@@ -152,17 +152,17 @@ def _renamed(table: Table, columns: Columns | None) -> Table:
     except (AttributeError, TypeError):
         expected = "a mapping such as {'item': 'qid'}"
         raise InputError(argument="columns", got=columns, expected=expected) from None
-    require(table, (part for own in parts.values() for part in own))
-    keys = {name: own for name, own in parts.items() if len(own) > 1}
-    names = {name: own[0] for name, own in parts.items() if len(own) == 1}
+    require(table, (part for key in parts.values() for part in key))
+    keys = {name: key for name, key in parts.items() if len(key) > 1}
+    names = {name: key[0] for name, key in parts.items() if len(key) == 1}
     first = {column: name for name, column in reversed(names.items())}
     copies = [pl.col(first[column]).alias(name) for name, column in names.items()]
-    made = [_joined(table, own).alias(name) for name, own in keys.items()]
+    made = [_joined(table, key).alias(name) for name, key in keys.items()]
     # Columns of a key keep their names as well.
-    copies += [pl.col(first[c]).alias(c) for own in keys.values() for c in own if c in first]
+    copies += [pl.col(first[c]).alias(c) for key in keys.values() for c in key if c in first]
     replaced = [name for name in names if name in table.columns and name not in first]
     data = table.data.with_columns(made).drop(replaced).rename(first).with_columns(copies)
-    titles = {name: "+".join(map(table.title, own)) for name, own in parts.items()}
+    titles = {name: "+".join(map(table.title, key)) for name, key in parts.items()}
     return replace(table, data=data, titles={**table.titles, **titles})
 
 
@@ -206,7 +206,7 @@ def _lower(titles: Sequence[str], source: str) -> list[str]:
     names = [title.strip().lower() for title in titles]
     for name, n in Counter(names).items():
         if n > 1 and not name:
-            places = listing(str(place) for place, own in enumerate(names, start=1) if not own)
+            places = listing(str(place) for place, title in enumerate(names, start=1) if not title)
             raise InputError(f"{source}: columns {places} have no name; name or delete them")
         forbid(n > 1, f"{source}: two columns are called {name!r}")
     return names

@@ -83,9 +83,9 @@ def _standing(
         raise InputError(argument="system_b", got=got, expected=expected)
     counts = as_panel_counts(counts).sum(axis=1) if has_judges(counts) else counts
     array = scale.counts(counts)
-    names = [as_names(own, side) for side, own in given.items()]
-    for side, own in zip(given, names, strict=True):
-        same_length(side, len(own), "counts", len(array))
+    names = [as_names(column, side) for side, column in given.items()]
+    for side, side_names in zip(given, names, strict=True):
+        same_length(side, len(side_names), "counts", len(array))
     n = array.sum(axis=1, dtype=np.float64)
     means = array @ scale.floats / np.where(n > 0, n, 1)
     means[n == 0] = np.nan
@@ -99,12 +99,12 @@ def _standing(
 def _of_grades(means: Floats, of: NDArray[Any]) -> tuple[Floats, Floats]:
     seen = ~np.isnan(means)
     n_items = np.bincount(of, seen)
-    total, others = _sums(of[seen], means[seen], len(n_items)), n_items[of] - seen
+    total, n_others = _sums(of[seen], means[seen], len(n_items)), n_items[of] - seen
     with np.errstate(invalid="ignore", divide="ignore"):
         if len(n_items) == 1:  # whose mean without an item is but that item's votes, turned round
             return np.repeat(total / n_items, len(of)), total / n_items
-        left_out = (total[of] - np.where(seen, means, 0)) / others
-        return np.where(others > 0, left_out, np.nan), total / n_items
+        left_out = (total[of] - np.where(seen, means, 0)) / n_others
+        return np.where(n_others > 0, left_out, np.nan), total / n_items
 
 
 def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -123,14 +123,14 @@ def _of_pairs(means: Floats, a: NDArray[Any], b: NDArray[Any]) -> tuple[Floats, 
     for systems, rows in zip(_members(part, n_parts), _members(part[a], n_parts), strict=True):
         place[systems] = np.arange(len(systems))
         first, second = place[a[rows]], place[b[rows]]
-        own = seen[rows]
+        is_seen = seen[rows]
         matrix = np.diag(_RIDGE + n_items[systems])
-        np.subtract.at(matrix, (first[own], second[own]), 1.0)
-        np.subtract.at(matrix, (second[own], first[own]), 1.0)
+        np.subtract.at(matrix, (first[is_seen], second[is_seen]), 1.0)
+        np.subtract.at(matrix, (second[is_seen], first[is_seen]), 1.0)
         inverse = np.linalg.inv(matrix)
         inverse = (inverse + inverse.T) / 2
         strengths[systems] = inverse @ sums[systems]
-        leverage[rows] = own * (
+        leverage[rows] = is_seen * (
             inverse[first, first] + inverse[second, second] - 2 * inverse[first, second]
         )
     fitted = strengths[a] - strengths[b]
@@ -223,10 +223,10 @@ def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
 
 
 def _by_task(
-    items: Any, names: NDArray[Any], own: Mapping[str, float] | None
+    items: Any, names: NDArray[Any], standings: Mapping[str, float] | None
 ) -> tuple[Floats, dict[str, float] | None]:
-    if own is not None:
-        values = np.array([[own.get(str(name), np.nan) for name in row] for row in names])
+    if standings is not None:
+        values = np.array([[standings.get(str(name), np.nan) for name in row] for row in names])
         return np.subtract.reduce(values, axis=1), None  # of grades there is one
     tasks = np.zeros(len(items), dtype=np.int64)
     if items.keys is not None and "task" in items.keys.columns:
@@ -257,8 +257,8 @@ def _column(items: Any, name: str) -> Floats | None:
     values = _numbers(_facts(items, name), name)
     sides = items.scale.mode.sides
     if values is None:
-        each = [_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in sides]
-        known = [own for own in each if own is not None]
+        columns = [_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in sides]
+        known = [column for column in columns if column is not None]
         return np.asarray(np.subtract.reduce(known)) if len(known) == len(sides) else None
     for stem in {name.removesuffix(side) for side in sides} - {name}:
         if all(_facts(items, f"{stem}{side}") is not None for side in sides):
@@ -283,9 +283,9 @@ def systems_in(items: Any) -> NDArray[Any] | None:
     if items.systems is not None:
         return np.asarray(items.systems)
     facts = [_facts(items, name) for name in items.scale.systems]
-    if any(own is None or own.null_count() for own in facts):
+    if any(column is None or column.null_count() for column in facts):
         return None
-    return np.array([own.to_list() for own in facts], dtype=object).T
+    return np.array([column.to_list() for column in facts], dtype=object).T
 
 
 def _prompts(items: Any) -> NDArray[Any] | None:

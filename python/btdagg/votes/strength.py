@@ -241,14 +241,14 @@ def given_margins(full_margin: Any) -> Callable[[str, str], float | None]:
 
     def of_model(judge: str, template: str) -> float | None:
         # Who has no name may be anyone, if there is but one.
-        alike = [
-            own
-            for own in full_margin
-            if own.judge in ("", judge) or not judge
-            if own.template in ("", template) or not template
+        matching = [
+            margin
+            for margin in full_margin
+            if margin.judge in ("", judge) or not judge
+            if margin.template in ("", template) or not template
         ]
-        exact = [own for own in alike if own[:2] == (judge, template)]
-        chosen = exact or alike or [own for own in full_margin if own.judge == judge]
+        exact = [margin for margin in matching if margin[:2] == (judge, template)]
+        chosen = exact or matching or [margin for margin in full_margin if margin.judge == judge]
         return chosen[0].margin if len(chosen) == 1 else None
 
     return of_model

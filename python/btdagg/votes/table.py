@@ -109,7 +109,7 @@ class Table(Readable):
         first = [c.first().name.prefix("\0") for c in values]
         row = self.collect(self.data.lazy().select(*is_same, *first))
         same = {column: row[f"\0{column}"] for column in columns if row[column][0]}
-        return {name: pl.lit(own[0], own.dtype).alias(name) for name, own in same.items()}
+        return {name: pl.lit(value[0], value.dtype).alias(name) for name, value in same.items()}
 
     def filter(self, where: Mapping[str, object]) -> Self:
         """Keep the rows that have one of the given values in every named column.

@@ -183,16 +183,16 @@ class Votes(Table, CountsItself):
         A strength that was chosen stays. Warns where votes still count otherwise, and where the
         model has no use for their strength.
         """
-        alike, own = self, Provenance.of(self)
-        is_alike = (own.strength, own.full_margins) == (origin.strength, origin.full_margins)
+        votes, stated = self, Provenance.of(self)
+        is_alike = (stated.strength, stated.full_margins) == (origin.strength, origin.full_margins)
         is_fixed = self.are_counts or self.is_chosen
         if origin.strength == "none" and not is_fixed:
-            alike = self.signs()
+            votes = self.signs()
         elif origin.strength and not is_alike and not is_fixed:
-            alike = read_votes(self, **origin.how_to_read(self))
-            own = Provenance.of(alike)
-        warn_of(origin.other_strength(own.strength, own.full_margins))
-        return alike
+            votes = read_votes(self, **origin.how_to_read(self))
+            stated = Provenance.of(votes)
+        warn_of(origin.other_strength(stated.strength, stated.full_margins))
+        return votes
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item as `counts` does: `item` and a column for each vote."""
@@ -342,8 +342,8 @@ class Votes(Table, CountsItself):
         if self.sums is None or n_votes is not None or with_confidences:
             rows = data.with_row_index(PLACE)
             if n_votes is not None:
-                own = [] if self.strength is None else self.strength.columns
-                names = ["item", "vote", "sample", "order", PLACE, _CONFIDENCE, *own]
+                strength_columns = [] if self.strength is None else self.strength.columns
+                names = ["item", "vote", "sample", "order", PLACE, _CONFIDENCE, *strength_columns]
                 needed = rows.select(cs.by_name(*names, require_all=False))
                 rows = _first(needed, as_integer(n_votes, "n_votes", 1))
             rows = self._sums_of(rows, self._sums_of_confidences() if with_confidences else ())
@@ -380,8 +380,8 @@ class Votes(Table, CountsItself):
             values = pl.col(_CONFIDENCE).filter(pl.col("vote") == side).sort()
             total, log_product = values.cum_sum().last(), values.log().cum_sum().last()
             least = values.min().fill_null(float("inf"))
-            own = total.fill_null(0.0), least, log_product.fill_null(0.0)
-            for kind, value in zip(_SUMS, own, strict=True):
+            sums = total.fill_null(0.0), least, log_product.fill_null(0.0)
+            for kind, value in zip(_SUMS, sums, strict=True):
                 known = pl.when(values.is_null().any()).then(float("nan")).otherwise(value)
                 yield known.alias(f"{kind} {name}")
 
@@ -492,9 +492,9 @@ def read_votes(
         votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
         return votes.with_names(a, b)
 
-    own = getattr(table, "scale", None)
-    order_of_columns = VOTE_COLUMNS if own or scale is None else reversed(VOTE_COLUMNS)
-    scale = scale or own or scale_in(table, words=words)
+    own_scale = getattr(table, "scale", None)
+    order_of_columns = VOTE_COLUMNS if own_scale or scale is None else reversed(VOTE_COLUMNS)
+    scale = scale or own_scale or scale_in(table, words=words)
     if not scale.mirrored:
         for name, value in {"strength": strength, "full_margin": full_margin}.items():
             expect(value in (None, "none"), name, value, "no strength for grades")

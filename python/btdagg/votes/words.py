@@ -120,8 +120,8 @@ def _words_in(table: Table, column: str) -> pl.Expr:
 def _unknown(unknown: Mapping[str, int]) -> str:
     words = list(unknown)[:_MOST_WORDS]
     rows = ", ".join(f"{word!r} in {counted(unknown[word], 'row')}" for word in words)
-    others = f" and {len(unknown) - len(words)} others" if len(unknown) > len(words) else ""
+    rest = f" and {len(unknown) - len(words)} others" if len(unknown) > len(words) else ""
     return (
-        f"unknown: {rows}{others}; say what they mean in {{advice}}: A, B, tie or missing "
+        f"unknown: {rows}{rest}; say what they mean in {{advice}}: A, B, tie or missing "
         "for each ..."
     )

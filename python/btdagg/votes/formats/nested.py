@@ -61,7 +61,10 @@ def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Ta
     question = next((named[name] for name in table.VERDICTS if name in named), None)
     by_question: dict[str, list[tuple[dict[str, Any], str]]] = {}
     for identity, data, rater, name, answer in answers_of(content):
-        about = {own: data.get(named.get(own, own)) for own in dict.fromkeys((*_ABOUT, *named))}
+        about = {
+            column: data.get(named.get(column, column))
+            for column in dict.fromkeys((*_ABOUT, *named))
+        }
         row = about | {"item": identity if about["item"] is None else about["item"], "rater": rater}
         words = answer if isinstance(answer, list) else [] if answer is None else [answer]
         by_question.setdefault(name, []).append((row, ", ".join(map(str, words))))

@@ -143,9 +143,9 @@ def _graded(
             graded[(*same, *left, extra)[0]] = component
     for key in dict.fromkeys((*pending, *graded)):
         metric, place = key
-        own = graded.get(key)
+        grading = graded.get(key)
         task = metric if place == 0 else f"{metric} {place + 1}"
-        yield task, own["assertion"] if own else pending[key], own
+        yield task, grading["assertion"] if grading else pending[key], grading
 
 
 def _is_of_model(assertion: Mapping[str, Any]) -> bool:
@@ -164,8 +164,8 @@ def _metric(assertion: Mapping[str, Any]) -> str:
 def _grader(config: Any) -> str | None:
     if not isinstance(config, dict):
         return None
-    own = config.get("provider") if "type" in config else None
-    provider = own or (config.get("options") or {}).get("provider")
+    own_provider = config.get("provider") if "type" in config else None
+    provider = own_provider or (config.get("options") or {}).get("provider")
     if isinstance(provider, dict):
         provider = provider.get("id")
     return None if provider is None else str(provider)

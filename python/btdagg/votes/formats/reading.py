@@ -204,8 +204,8 @@ def read_grades(
     >>> imported.frame["score"].to_list(), imported.unread
     ([4, None], {'unparsed': 1})
     """
-    own = columns or {}
-    are_labels = kind == "labels" or (kind is None and "label" in own)
+    mapping = columns or {}
+    are_labels = kind == "labels" or (kind is None and "label" in mapping)
     points, times = None, 1
     if isinstance(scale, Scale):
         points = scale.points
@@ -214,11 +214,11 @@ def read_grades(
         points = tuple(range(times + 1))
     wide = {
         name: dict(of) if isinstance(of, Mapping) else dict(zip(of, of, strict=True))
-        for name, of in own.items()
+        for name, of in mapping.items()
         if not isinstance(of, str)
     }
     options = ImportOptions(
-        columns={name: column for name, column in own.items() if name not in wide},
+        columns={name: column for name, column in mapping.items() if name not in wide},
         words=words or {},
         constants=_parsed(constants or {}),
         name=name,
@@ -332,8 +332,10 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
     # They say what the columns of a table mean.
     columns = {"columns", "order", "wide"} & used
     if name is None:
-        tried = (own for own in FORMATS.values() if own is not table.FORMAT)
-        fitting = (own for own in tried if columns <= {*own.uses} and own.recognizes(content))
+        tried = (format for format in FORMATS.values() if format is not table.FORMAT)
+        fitting = (
+            format for format in tried if columns <= {*format.uses} and format.recognizes(content)
+        )
         is_table = columns or table.FORMAT.recognizes(content)
         found = next(fitting, table.FORMAT if is_table else None)
     else:
@@ -348,9 +350,9 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
             advice=advice,
         )
     for use in sorted(used.difference(found.uses)):
-        others = " or ".join(other.name for other in _BUILT_IN if use in other.uses)
+        names = " or ".join(other.name for other in _BUILT_IN if use in other.uses)
         raise InputError(
-            f"{content.name}: the format {found.name} does not use {{advice}}; {others} do",
+            f"{content.name}: the format {found.name} does not use {{advice}}; {names} do",
             advice={use: None},
         )
     return found

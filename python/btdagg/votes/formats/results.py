@@ -45,8 +45,8 @@ def _ratings(content: Content, options: ImportOptions) -> Iterator[tuple[Any, ..
     table = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     for row in content.objects() if content.document is None else table:
         about = document.get("model"), None, str(row["id"]), row.get("subset")
-        for place, own in enumerate(row["scores"]):
-            scores = own if isinstance(own, list) else [own]
+        for place, entry in enumerate(row["scores"]):
+            scores = entry if isinstance(entry, list) else [entry]
             for score in [place < row["num_correct"]] if options.are_labels else scores:
                 failed = score == -1 and -1 not in (options.points or (-1,))
                 end = (None, "failed") if failed else (score, None)

@@ -101,7 +101,7 @@ def _columns_of_grades(
 ) -> list[tuple[str, str, str]]:
     if options.wide:
         wide = options.wide.items()
-        return [(kind, n, c.strip().lower()) for kind, own in wide for n, c in own.items()]
+        return [(kind, n, c.strip().lower()) for kind, columns in wide for n, c in columns.items()]
     are_compared = "system" in table.columns or {*_OF_PAIRS} & {*table.columns}
     if not options.grades and (are_compared or "score" not in table.columns):
         return []
