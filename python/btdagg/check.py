@@ -56,29 +56,29 @@ class Check:
     def project(self) -> str:
         """The text of a project file, in which "?" stands below each question."""
         lines = [f"#:schema {_SCHEMA}"]
-        kinds = [own.table for own in self.files]
-        for kind, own in sorted(
+        kinds = [file.table for file in self.files]
+        for kind, file in sorted(
             zip(kinds, self.files, strict=True), key=lambda pair: TABLES.index(pair[0])
         ):
-            if f"[{kind}]" in lines or (own.kind == "unknown" and not own.command):
-                lines.append(f"# {own.source} is not used: only one file of {kind} can be")
+            if f"[{kind}]" in lines or (file.kind == "unknown" and not file.command):
+                lines.append(f"# {file.source} is not used: only one file of {kind} can be")
                 continue
-            lines += ["", f"[{kind}]", f"file = {as_toml(own.source)}"]
+            lines += ["", f"[{kind}]", f"file = {as_toml(file.source)}"]
             # Tables within a table come after its keys.
-            for name, value in sorted(own.keys.items(), key=lambda key: isinstance(key[1], dict)):
+            for name, value in sorted(file.keys.items(), key=lambda key: isinstance(key[1], dict)):
                 if isinstance(value, dict):
                     lines += [f"[{kind}.{name}]"] * bool(value)
                     for word, meaning in value.items():
-                        lines += own.line(f"{name}.{word}", word, meaning)
+                        lines += file.line(f"{name}.{word}", word, meaning)
                 else:
-                    lines += own.line(name, name, value)
+                    lines += file.line(name, name, value)
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
         lines = [*map(str, self.files), *self.supports]
         if self.command:
             return "\n".join([*lines, f"Next: {self.command}"])
-        to_fill = (own.command for own in self.files if own.kind == "unknown" and own.command)
+        to_fill = (file.command for file in self.files if file.kind == "unknown" and file.command)
         what = "(words: A, B, tie or missing; orders: AB or BA)"
         return "\n".join([*lines, *(f"Next, fill in each ... {what}: {t}" for t in to_fill)])
 
@@ -86,10 +86,10 @@ class Check:
 def check(files: Sequence[str | os.PathLike[str]]) -> Check:
     """Say what is in files, and in votes and labels together; if none can be read, why."""
     checks = [FileCheck(os.fspath(place)) for place in files]
-    opened = [(own, table_of(own)) for own in checks]
-    if all(own.kind == "unknown" and not own.command for own in checks):
-        raise InputError("; ".join(problem for own in checks for problem in own.problems))
-    tables = {own.kind: table for own, table in reversed(opened) if table is not None}
+    opened = [(file, table_of(file)) for file in checks]
+    if all(file.kind == "unknown" and not file.command for file in checks):
+        raise InputError("; ".join(problem for file in checks for problem in file.problems))
+    tables = {file.kind: table for file, table in reversed(opened) if table is not None}
     judged, gold = tables.get("votes"), tables.get("labels")
     scales: dict[str, tuple[Scale | None, Scale | None]] = {}
     wrong = None
@@ -97,27 +97,27 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
     try:
         for name in _criteria(judged, gold):
             own_votes, own_labels = (None if t is None else _of(t, name) for t in (judged, gold))
-            told: list[str] = []
-            scales[name] = _both_scales(own_votes, own_labels, told)
-            remarks += [f"{name}: {text}" if name else text for text in told]
+            assumptions: list[str] = []
+            scales[name] = _both_scales(own_votes, own_labels, assumptions)
+            remarks += [f"{name}: {text}" if name else text for text in assumptions]
         same = [{*of_kind} - {None} for of_kind in zip(*scales.values(), strict=True)]
         if all(len(of_kind) < 2 for of_kind in same):
             scales = {"": (next(iter(same[0]), None), next(iter(same[1]), None))}
     except InputError as error:
         wrong, scales = error, {"": (None, None)}
     parts: dict[str, Any] = {}
-    for own, table in opened:
-        if table is None or own.kind not in ("votes", "labels"):
+    for file, table in opened:
+        if table is None or file.kind not in ("votes", "labels"):
             continue
         try:
             if wrong is not None and wrong.source in (None, table.source):
                 raise wrong
-            rows = _rows_of(own, table, scales)
-            other = gold if own.kind == "votes" else judged
-            _say_scales(own, table, other, scales)
-            parts.setdefault(own.kind, rows)
+            rows = _rows_of(file, table, scales)
+            other = gold if file.kind == "votes" else judged
+            _say_scales(file, table, other, scales)
+            parts.setdefault(file.kind, rows)
         except InputError as error:
-            own.problems, own.command = [error.in_options(TYPED.get)], ""
+            file.problems, file.command = [error.in_options(TYPED.get)], ""
     is_whole = {*tables} & {"votes", "labels"} == {*parts}
     supports, verb, where = [], "", ""
     for name in scales if is_whole else ():
@@ -139,9 +139,9 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
         judged_parts = parts["votes"]
         criterion = next(name for name in judged_parts if not where or name in where)
         questions = _questions(judged_parts[criterion], where)
-        others = [f"--filter {shlex.quote(f'criterion={name}')}" for name in scales]
-        if where and (others := [text for text in others if text not in where]):
-            questions["the same of another criterion"] = f"... {' or '.join(others)}"
+        filters = [f"--filter {shlex.quote(f'criterion={name}')}" for name in scales]
+        if where and (filters := [text for text in filters if text not in where]):
+            questions["the same of another criterion"] = f"... {' or '.join(filters)}"
     return Check(tuple(checks), tuple(supports), _next(checks, verb, where), short, questions)
 
 
@@ -206,9 +206,9 @@ def _both_scales(
 
 
 def _rows_of(
-    own: FileCheck, table: Table, scales: dict[str, tuple[Scale | None, Scale | None]]
+    file: FileCheck, table: Table, scales: dict[str, tuple[Scale | None, Scale | None]]
 ) -> dict[str, Any]:
-    is_votes = own.kind == "votes"
+    is_votes = file.kind == "votes"
     rows: dict[str, Any] = {}
     for name, pair in scales.items():
         if (part := _of(table, name)) is not None:
@@ -221,18 +221,18 @@ def _rows_of(
     facts = next(iter(all_facts.values()), {})
     if len(scales) > 1:
         means = sum(facts.get("means of raters", 0) for facts in all_facts.values())
-        of_kind = {name: facts[own.kind] for name, facts in all_facts.items()}
-        each = {n for facts in all_facts.values() for n in facts.get("votes an item", ())}
-        facts = {"items": table.values("item").len(), own.kind: sum(of_kind.values())}
-        of_cell = sorted({min(each), max(each)}) if each else []
+        of_kind = {name: facts[file.kind] for name, facts in all_facts.items()}
+        numbers = {n for facts in all_facts.values() for n in facts.get("votes an item", ())}
+        facts = {"items": table.values("item").len(), file.kind: sum(of_kind.values())}
+        of_cell = sorted({min(numbers), max(numbers)}) if numbers else []
         facts |= {"votes an item and criterion": of_cell} if of_cell else {}
         if n_missing := sum(facts.get("missing", 0) for facts in all_facts.values()):
             facts["missing"] = n_missing
         facts |= {"of each criterion": of_kind, **({"means of raters": means} if means else {})}
-    own.facts = facts | own.facts
-    forbid(not own.facts[own.kind], f"{own.source}: every {own.kind[:-1]} is missing")
+    file.facts = facts | file.facts
+    forbid(not file.facts[file.kind], f"{file.source}: every {file.kind[:-1]} is missing")
     if is_votes:
-        own.facts |= _absent(table)
+        file.facts |= _absent(table)
     return rows
 
 
@@ -255,32 +255,34 @@ def _absent(table: Table) -> dict[str, int]:
 
 
 def _say_scales(
-    own: FileCheck,
+    file: FileCheck,
     table: Table,
     other: Table | None,
     scales: dict[str, tuple[Scale | None, Scale | None]],
 ) -> None:
-    is_labels = own.kind == "labels"
+    is_labels = file.kind == "labels"
     texts = {}
     for name, pair in scales.items():
         scale = pair[is_labels]
         if scale is None or pair[0] is None:  # of pairs, or of another file
             continue
         texts[name] = written(scale.points)
-        if "scale" in own.keys:  # which makes the grades
+        if "scale" in file.keys:  # which makes the grades
             continue
         path = "scale" + f".{name}" * bool(name)
-        if question := _question(own, _of(table, name), other and _of(other, name), scale):
-            own.questions[path] = question
+        if question := _question(file, _of(table, name), other and _of(other, name), scale):
+            file.questions[path] = question
     if not texts:
         return
-    prefix = f"{own.kind}.scale"
+    prefix = f"{file.kind}.scale"
     said = ",".join(f"{prefix}{f'.{n}' if n else ''}={text}" for n, text in texts.items())
-    own.options.append(f"--set {shlex.quote(said)}")
-    own.keys.setdefault("scale", texts.get("", texts))
+    file.options.append(f"--set {shlex.quote(said)}")
+    file.keys.setdefault("scale", texts.get("", texts))
 
 
-def _question(own: FileCheck, table: Table | None, other: Table | None, scale: Scale) -> str | None:
+def _question(
+    file: FileCheck, table: Table | None, other: Table | None, scale: Scale
+) -> str | None:
     """Ask for a scale that is not certain; it is where votes and labels have the same ends."""
     low, high = scale.points[0], scale.points[-1]
     if table is None or scale == PASS_FAIL or "grades" in table.columns:
@@ -288,7 +290,7 @@ def _question(own: FileCheck, table: Table | None, other: Table | None, scale: S
     seen = _numbers_in(table)
     if len(scale.points) > 3 == len(seen) and max(seen) - min(seen) > 2:
         listed = ",".join(f"{number:g}" for number in sorted(seen))
-        what = f'{own.kind} are {listed}; what is their scale: "{listed}"'
+        what = f'{file.kind} are {listed}; what is their scale: "{listed}"'
         return f'{what} or "{written(scale.points)}"?'
     is_seen = [_ends(part) == (low, high) for part in (table, other) if part is not None]
     if is_seen[0] and (high in (5, 10, 100) or is_seen == [True, True]):
@@ -296,7 +298,7 @@ def _question(own: FileCheck, table: Table | None, other: Table | None, scale: S
     least, most = _ends(table)
     wider = next((top for top in (5, 10, 100) if top > high), None)
     other_answer = f"{low:g}-{wider}" if wider else f"{least:g}-{most:g}"
-    what = f"{own.kind} are from {least:g} to {most:g}"
+    what = f"{file.kind} are from {least:g} to {most:g}"
     return f'{what}; what is their scale: "{written(scale.points)}" or "{other_answer}"?'
 
 
@@ -356,8 +358,8 @@ def _are_means(labels: Table, scale: Scale) -> bool:
 
 
 def _facts_of_votes(votes: Votes) -> dict[str, Any]:
-    own = votes.signs()
-    counts = np.concatenate([part.counts()[1] for _, part in _by_task(own)])
+    signs = votes.signs()
+    counts = np.concatenate([part.counts()[1] for _, part in _by_task(signs)])
     sums, of_item = counts.sum(axis=0), counts.sum(axis=1)
     n_votes = float(sums.sum())
     facts: dict[str, Any] = {
@@ -385,10 +387,10 @@ def _by_task(votes: Votes) -> list[tuple[tuple[str, ...], Votes]]:
 def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
     values, numbers = (part.tolist() for part in np.unique(labels.labels, return_counts=True))
     names = dict(zip(labels.scale.points, labels.scale.names, strict=True))
-    each = {str(names.get(value, value)): n for value, n in zip(values, numbers, strict=True)}
+    by_label = {str(names.get(value, value)): n for value, n in zip(values, numbers, strict=True)}
     facts: dict[str, Any] = {"labels": len(labels.labels)}
     of_each = "of each, by a majority of raters" if labels.n_disputed else "of each"
-    facts |= {"items without a label": labels.n_missing, of_each: each}
+    facts |= {"items without a label": labels.n_missing, of_each: by_label}
     if "rater" not in table.columns and labels.n_disputed:
         facts["means of raters"] = labels.n_disputed
     if labels.groups is not None:
@@ -408,7 +410,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
             "do."
         )
         return ([], "") if votes is None else ([text], "choose")
-    own, groups = labels.labels.astype(float), labels.groups
+    points, groups = labels.labels.astype(float), labels.groups
     texts = []
     if votes is not None:
         parts: list[Any] = []
@@ -421,7 +423,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
                 texts += [f"No item of {name} has a label." for name in key]
         if not parts:
             return [f"Votes and labels do not match: {reason}."], ""
-        own = np.concatenate([joined.labels.astype(float) for joined in parts])
+        points = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if groups is not None:
             groups = np.concatenate([joined.groups for joined in parts])
@@ -429,14 +431,14 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
             groups = ids
         n_items, n_all = len({*ids.tolist()}), len(votes.values("item"))
         texts.insert(0, f"{counted(n_items, 'item')} of {n_all:,} have votes and a label.")
-    n_labels = len(own)
-    if n_labels < _FEWEST or len(np.unique(own)) < 2:
-        alike = n_labels >= _FEWEST
-        why = "all labels are the same" if alike else f"{_FEWEST} are the fewest"
+    n_labels = len(points)
+    if n_labels < _FEWEST or len(np.unique(points)) < 2:
+        are_enough = n_labels >= _FEWEST
+        why = "all labels are the same" if are_enough else f"{_FEWEST} are the fewest"
         texts.append(f"{counted(n_labels, 'label')}: too few to calibrate on; {why}.")
         return texts, "" if votes is None else "choose"
     what, _, worth = labels.scale.measure
-    values = np.array(worth)[labels.scale.places(own)]
+    values = np.array(worth)[labels.scale.places(points)]
     spread = float(values.std(ddof=1)) / math.sqrt(n_labels)
     if groups is not None:  # which may hide how labels differ, where each has as many of a kind
         _, units = np.unique(groups, return_inverse=True)
@@ -492,22 +494,22 @@ def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str
 
 
 def _next(checks: Sequence[FileCheck], verb: str, where: str = "") -> str:
-    if any(own.kind == "unknown" or (own.problems and not own.command) for own in checks):
+    if any(file.kind == "unknown" or (file.problems and not file.command) for file in checks):
         return ""
-    foreign = next((own for own in checks if own.command), None)
+    foreign = next((file for file in checks if file.command), None)
     if foreign is not None:
         return foreign.command
-    places = {own.kind: own for own in reversed(checks)}
-    paths = {kind: shlex.quote(own.source) for kind, own in places.items()}
+    places = {file.kind: file for file in reversed(checks)}
+    paths = {kind: shlex.quote(file.source) for kind, file in places.items()}
     if verb:
-        own = places["votes"]
-        options = own.options if verb == "choose" else [*own.options, *places["labels"].options]
-        told = "".join(f" {option}" for option in dict.fromkeys(options))
+        votes = places["votes"]
+        options = votes.options if verb == "choose" else [*votes.options, *places["labels"].options]
+        option_text = "".join(f" {option}" for option in dict.fromkeys(options))
         if verb == "choose":
-            n_items = min(50, own.facts["items"])
+            n_items = min(50, votes.facts["items"])
             output = unused("to_label.csv")
-            return f"btdagg choose {paths['votes']} --items {n_items} -o {output}{told}"
-        return f"btdagg {verb} {paths['votes']} {paths['labels']}{told}{where}"
+            return f"btdagg choose {paths['votes']} --items {n_items} -o {output}{option_text}"
+        return f"btdagg {verb} {paths['votes']} {paths['labels']}{option_text}{where}"
     if "pairs" in paths:
         return f"btdagg judge {paths['pairs']} --model simulated -n 8 --store votes.db"
     return ""

@@ -162,8 +162,8 @@ def table_of(own: FileCheck) -> Table | None:
         if words:
             own.format = recognized(files) or "table"
             own.keys, own.questions = {"format": own.format, "words": words}, {"words": _MEANINGS}
-            told = f"{_options([('words.', words)])} -o {unused('votes.parquet')}"
-            own.command = f"btdagg import {shlex.quote(own.source)}{told}"
+            options = f"{_options([('words.', words)])} -o {unused('votes.parquet')}"
+            own.command = f"btdagg import {shlex.quote(own.source)}{options}"
         return None if is_damaged else _guessed(own, files, files.table())
     except InputError as error:
         own.problems, own.kind, own.command = [error.in_options(TYPED.get)], "unknown", ""
@@ -174,7 +174,7 @@ def _facts_of_rows(table: Table) -> dict[str, Any]:
     return {"rows": table.height, "columns": [shown(name)[1:-1] for name in table.columns]}
 
 
-def _imported(own: FileCheck, files: Any, options: str = "", **how: Any) -> Table:
+def _imported(check: FileCheck, files: Any, options: str = "", **how: Any) -> Table:
     reader = read if isinstance(how.get("columns", {}).get("criterion", ""), str) else read_grades
     imported = reader(files, **how)
     score = imported.frame.get_column("score", default=None)
@@ -182,20 +182,20 @@ def _imported(own: FileCheck, files: Any, options: str = "", **how: Any) -> Tabl
         imported, options = read_grades(files, scale=10, **how), f"{options} --set scale=x10"
     forbid(
         not imported.n_votes,
-        f"{own.source}: no vote could be read; reasons: {', '.join(imported.unread)}",
+        f"{check.source}: no vote could be read; reasons: {', '.join(imported.unread)}",
     )
-    own.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
-    own.format, own.problems = imported.formats[0], list(imported.remarks)
-    own.facts = {"missing": dict(imported.unread)}
-    name = unused("votes.parquet" if own.kind == "votes" else "labels.csv")
-    own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
-    own.keys = {"format": own.format, **({"scale": "x10"} if "scale=x10" in options else {})}
+    check.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
+    check.format, check.problems = imported.formats[0], list(imported.remarks)
+    check.facts = {"missing": dict(imported.unread)}
+    name = unused("votes.parquet" if check.kind == "votes" else "labels.csv")
+    check.command = f"btdagg import {shlex.quote(check.source)}{options} -o {name}"
+    check.keys = {"format": check.format, **({"scale": "x10"} if "scale=x10" in options else {})}
     for name, columns in how.get("columns", {}).items():
-        own.keys["criteria" if name == "criterion" and isinstance(columns, dict) else name] = (
+        check.keys["criteria" if name == "criterion" and isinstance(columns, dict) else name] = (
             columns
         )
-    own.keys |= {name: value for name, value in how.items() if name == "words" and value}
-    return Table(imported.frame, own.source)
+    check.keys |= {name: value for name, value in how.items() if name == "words" and value}
+    return Table(imported.frame, check.source)
 
 
 def unused(name: str) -> str:
@@ -203,7 +203,7 @@ def unused(name: str) -> str:
     return f"new_{name}" if os.path.exists(name) else name
 
 
-def _guessed(own: FileCheck, files: Content, table: Table) -> Table | None:
+def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
     columns = table.columns
     names = {
         ours: next((name for name in (ours, *called.split()) if name in columns), None)
@@ -215,29 +215,29 @@ def _guessed(own: FileCheck, files: Content, table: Table) -> Table | None:
         names["criterion"] = "name"
     if names["system_a"] == "generator_1":  # AlpacaEval's annotators are models
         names |= {"judge": names["rater"], "rater": None}
-    if not names["label"] and (names["rater"] or _OF_PEOPLE.search(os.path.basename(own.source))):
+    if not names["label"] and (names["rater"] or _OF_PEOPLE.search(os.path.basename(check.source))):
         is_judged = names["judge"] is not None
         names |= {} if is_judged else {"label": names["vote"], "vote": None}
     verdict = next((name for name in _VERDICTS if names[name]), None)
     wide = {} if verdict in ("vote", "label") or names["criterion"] else _scores_in(table)
     if len(wide) == 1:
         verdict, names["score"], wide = "score", *wide.values(), {}
-    own.format, own.facts, own.problems = "table", _facts_of_rows(table), []
+    check.format, check.facts, check.problems = "table", _facts_of_rows(table), []
     if names["item"] is None or not (verdict or wide):
         if len(columns) == 1 or columns[0].startswith("<"):  # another separator, or a page
-            raise InputError(f"{own.source}: no commas between values in {shown(columns[0])}")
+            raise InputError(f"{check.source}: no commas between values in {shown(columns[0])}")
         if names["item"] and "response" in columns:
-            own.kind, own.format = "responses", "btdagg"
+            check.kind, check.format = "responses", "btdagg"
             return None
         missing = [] if names["item"] else ["an item"]
         missing += [] if verdict or wide else ["a vote, label or score"]
-        own.problems = ["no column is named like {' or '.join(missing)}"]
+        check.problems = ["no column is named like {' or '.join(missing)}"]
         names |= dict.fromkeys((n for n in ("item", verdict or "vote") if not names[n]), "...")
-    is_key = not own.problems and _has_two_parts(table, names)
+    is_key = not check.problems and _has_two_parts(table, names)
     if is_key is None:
         item, names["item"] = names["item"], "..."
-        own.problems = ["the model may be the author of the response, or the judge"]
-        own.questions["item"] = (
+        check.problems = ["the model may be the author of the response, or the judge"]
+        check.questions["item"] = (
             f'is model the author of the response (item = ["{item}", "model"]) or the judge '
             f'(item = "{item}" and judge = "model")?'
         )
@@ -245,28 +245,32 @@ def _guessed(own: FileCheck, files: Content, table: Table) -> Table | None:
     other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
     mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
     is_named = verdict in ("vote", "label")
-    meanings = _meanings(own, table, names[str(verdict)] or "") if is_named else {}
-    orders = _orders(own, table, names["order"])
+    meanings = _meanings(check, table, names[str(verdict)] or "") if is_named else {}
+    orders = _orders(check, table, names["order"])
     said = (("", mapping), ("criteria.", wide), ("words.", meanings), ("orders.", orders))
     options = _options(said)
-    if own.problems:
-        own.kind = "unknown"
-        own.keys = mapping | {"words": meanings, "orders": orders, "criteria": wide}
-        asked = f"{'; '.join(own.problems)}: {_MEANINGS}"
-        own.questions = {"words": asked, "orders": f"{own.problems[-1]}: AB or BA", **own.questions}
+    if check.problems:
+        check.kind = "unknown"
+        check.keys = mapping | {"words": meanings, "orders": orders, "criteria": wide}
+        asked = f"{'; '.join(check.problems)}: {_MEANINGS}"
+        check.questions = {
+            "words": asked,
+            "orders": f"{check.problems[-1]}: AB or BA",
+            **check.questions,
+        }
         found = f"which column of {listing(columns)} is it?"
         unknown = {name: found for name, column in mapping.items() if column == "..."}
-        own.questions = unknown | own.questions
+        check.questions = unknown | check.questions
         name = unused("labels.csv" if verdict == "label" else "votes.parquet")
-        own.command = f"btdagg import {shlex.quote(own.source)}{options} -o {name}"
+        check.command = f"btdagg import {shlex.quote(check.source)}{options} -o {name}"
         return None
     is_plain = (is_named and not meanings) or is_key
-    if is_plain and suffix_of(own.source) != ".json":
+    if is_plain and suffix_of(check.source) != ".json":
         table = read_table(table, [], columns=mapping)
-        own.kind, own.facts, own.keys = _kind_of(table), {}, mapping
-        own.options = [text] if (text := _options([(f"{own.kind}.", mapping)]).strip()) else []
+        check.kind, check.facts, check.keys = _kind_of(table), {}, mapping
+        check.options = [text] if (text := _options([(f"{check.kind}.", mapping)]).strip()) else []
         return table
-    return _imported(own, files, options, words=meanings, columns=mapping | wide_columns)
+    return _imported(check, files, options, words=meanings, columns=mapping | wide_columns)
 
 
 def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
@@ -287,22 +291,23 @@ def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:
     rows = table.frame.select(key)
     if (names["sample"] is None and names["vote"]) or rows.height == rows.n_unique():
         return False
-    own = [c for c in _SYSTEMS if c in table.columns and c not in key]
-    own = [c for c in own if rows.height == table.frame.select(*key, c).n_unique()]
-    if not own:
+    systems = [c for c in _SYSTEMS if c in table.columns and c not in key]
+    systems = [c for c in systems if rows.height == table.frame.select(*key, c).n_unique()]
+    if not systems:
         return False
-    if own[0] == "model" and not names["judge"] and not names["label"]:
+    if systems[0] == "model" and not names["judge"] and not names["label"]:
         return None
-    names["system"] = own[0]
-    if "model" in table.columns and "model" not in own and not names["judge"]:
+    names["system"] = systems[0]
+    if "model" in table.columns and "model" not in systems and not names["judge"]:
         every = [
-            table.frame.select(*of).n_unique() for of in ([own[0]], ["model"], [own[0], "model"])
+            table.frame.select(*of).n_unique()
+            for of in ([systems[0]], ["model"], [systems[0], "model"])
         ]
         names["judge"] = (
             "model" if every[0] * every[1] == every[2] else None
         )  # of all systems alike
     names["group"] = names["group"] or (names["item"] if names["item"] != "item" else None)
-    names["item"] = [names["item"], own[0]]
+    names["item"] = [names["item"], systems[0]]
     return True
 
 
@@ -317,30 +322,30 @@ def _scores_in(table: Table) -> dict[str, str]:
     return criteria
 
 
-def _meanings(own: FileCheck, table: Table, column: str) -> dict[str, str]:
+def _meanings(check: FileCheck, table: Table, column: str) -> dict[str, str]:
     words = table.values(column).drop_nulls().str.to_lowercase().unique(maintain_order=True)
-    own.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
+    check.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
     is_grade = words.str.contains(r"^\d+(\.\d+)?$").all() and not {*words} <= _NUMBERS
     if {*words} <= {*PASS_WORDS} or (is_grade and column in ("label", *_CALLED["label"].split())):
         return {}
-    if len(words) > _MOST_WORDS and not own.problems:
-        own.problems = [f"{column} has {len(words)} different values, too many for verdicts"]
+    if len(words) > _MOST_WORDS and not check.problems:
+        check.problems = [f"{column} has {len(words)} different values, too many for verdicts"]
         return {}
     sure = _SURELY | (_PLACES if {*words} & {"2", "2.0"} else {})
     # 0 and 1 without -1 may be the places of the responses.
     ours = _OWN | _NUMBERS if "-1" in words else _OWN
     unknown = [word for word in words if word not in ours and word not in sure]
-    if unknown and not own.problems:
-        own.problems = [f"unknown words {listing(unknown)} in {column}"]
+    if unknown and not check.problems:
+        check.problems = [f"unknown words {listing(unknown)} in {column}"]
     return {word: sure.get(word, "...") for word in words if word not in ours}
 
 
-def _orders(own: FileCheck, table: Table, column: str | None) -> dict[str, str]:
+def _orders(check: FileCheck, table: Table, column: str | None) -> dict[str, str]:
     words = [] if column is None else table.values(column).drop_nulls().unique().to_list()
     unknown = sorted(word for word in words if word.strip().upper() not in ("AB", "BA"))
     if not unknown or len(unknown) > _MOST_WORDS:
         return {}
-    own.problems += [f"the words {listing(unknown)} in {column} are not AB or BA"]
+    check.problems += [f"the words {listing(unknown)} in {column} are not AB or BA"]
     return dict.fromkeys(unknown, "...")
 
 
