@@ -126,8 +126,10 @@ class SavedAsJson:
         return cls.from_json(read_whole(path), source=str(path))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        own: Any = self  # a dataclass, whose cached properties are computed again
-        return type(self), tuple(getattr(own, field.name) for field in fields(own) if field.init)
+        instance: Any = self  # a dataclass, whose cached properties are computed again
+        return type(self), tuple(
+            getattr(instance, field.name) for field in fields(instance) if field.init
+        )
 
 
 def load_any(

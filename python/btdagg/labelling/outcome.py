@@ -147,8 +147,8 @@ class Outcome:
     def _no_votes(self) -> Votes:
         # With no vote, or of grades with the same, labels alone estimate.
         pairs, scale = self._assignment.pairs.frame, self._assignment.scale
-        own = [name for name in ("item", "task", "criterion") if name in pairs.columns]
-        items = pairs.select(own if "criterion" in own else "item")
+        key = [name for name in ("item", "task", "criterion") if name in pairs.columns]
+        items = pairs.select(key if "criterion" in key else "item")
         if self._design is not None and "group" in self._design.columns:
             groups = self._design.select("item", "group").unique("item")
             text = items.with_columns(pl.col("item").cast(pl.String))
@@ -178,7 +178,7 @@ class Outcome:
             by_criterion[answer.criterion].append(answer)
         shared = {k: agreement(of, ordinal=how == "ordinal") for k, of in by_criterion.items()}
         lines = []
-        for name, of in sorted(shared.items(), key=lambda one: (one[1].alpha, one[0])):
+        for name, of in sorted(shared.items(), key=lambda entry: (entry[1].alpha, entry[0])):
             if of.n_items:
                 alpha = "no alpha" if math.isnan(of.alpha) else f"alpha {of.alpha:.2f}"
                 lines.append(

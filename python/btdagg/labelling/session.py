@@ -160,8 +160,8 @@ class Session:
 
     def _texts(self, item: str, rater: str) -> tuple[str, str]:
         pair = self._assignment.pair(item)
-        first, *others = (getattr(pair, name) for name in self.scale.mode.responses)
-        texts = first, "".join(others)
+        first, *rest = (getattr(pair, name) for name in self.scale.mode.responses)
+        texts = first, "".join(rest)
         return texts if self._assignment.sides(item, rater) == "AB" else texts[::-1]
 
     def _pair(self, item: str, rater: str) -> dict[str, Any]:

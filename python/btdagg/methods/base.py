@@ -52,8 +52,8 @@ class Needs:
     @property
     def votes_alone(self) -> bool:
         """Whether it decides, and learns, from counts of votes only."""
-        others = self.confidences or self.neighbours or self.judges
-        return not others and self.decisions is None
+        needs_more = self.confidences or self.neighbours or self.judges
+        return not needs_more and self.decisions is None
 
 
 class Aggregator(Protocol):

@@ -76,7 +76,7 @@ class MajorityVote(Voted):
         most = reduce(np.maximum, counts.T)
         are_most = [column == most for column in counts.T]
         total = sum(map(np.multiply, are_most, self.scale.floats))
-        return np.asarray(total / sum(own.astype(np.intp) for own in are_most))
+        return np.asarray(total / sum(is_most.astype(np.intp) for is_most in are_most))
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ def create_app(
         return Response(status_code=400)  # which nobody reads
 
     schemas = app.openapi()["components"]["schemas"]  # kept by the application
-    kinds = {(one.scale, one.known): None for one in served.values()}
+    kinds = {(entry.scale, entry.known): None for entry in served.values()}
     schemas["Body"] = {"anyOf": [body_of(*kind).model_json_schema() for kind in kinds]}
     return app
 
@@ -261,10 +261,10 @@ def _warnings(items: RequestItems, served: _Served) -> list[str]:
     if served.provenance is None or not len(items.counts):
         return said
     counts, votes, scale = items.counts, items.votes, served.scale
-    told = served.provenance.differences(counts, votes, fewer=False, scale=scale)
+    differences = served.provenance.differences(counts, votes, fewer=False, scale=scale)
     if votes is not None and scale.mirrored:
-        told += served.provenance.unused_strength(votes)
-    return [*said, *told]
+        differences += served.provenance.unused_strength(votes)
+    return [*said, *differences]
 
 
 def _as_json(items: RequestItems, served: _Served, probabilities: bool) -> bytes:

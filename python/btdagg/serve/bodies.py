@@ -78,9 +78,11 @@ def body_of(scale: Scale, known: Known = NOTHING) -> type[BaseModel]:
     else:
         fields["scores"] = optional(list[list[float | None]], "Scores of each item.")
         fields["score"] = optional(list[str | float | None], "Null is a missing score.")
-    told = "Covariates of each item, or the columns they are made of; no value may be missing."
-    fields |= dict.fromkeys(known.numbers, optional(list[FiniteFloat], told))
-    fields |= dict.fromkeys(known.texts, optional(list[str], told))
+    covariates = (
+        "Covariates of each item, or the columns they are made of; no value may be missing."
+    )
+    fields |= dict.fromkeys(known.numbers, optional(list[FiniteFloat], covariates))
+    fields |= dict.fromkeys(known.texts, optional(list[str], covariates))
     config = ConfigDict(extra="forbid", strict=True)
     name = "Body" if scale.mirrored else "BodyOfGrades"
     return create_model(name, __config__=config, **fields)
@@ -155,9 +157,9 @@ def _items(
     sides = tuple(scale.columns)
     got = columns.keys() & forms.keys()
     if len(got) != 1:
-        told = {"counts": "counts", sides[0]: f"{', '.join(sides[:-1])} and {sides[-1]}"}
-        told |= {"vote": "item and vote", "score": "item and score", "scores": "scores"}
-        raise InputError(f"body: expected {', or '.join(told[form] for form in forms)}")
+        texts = {"counts": "counts", sides[0]: f"{', '.join(sides[:-1])} and {sides[-1]}"}
+        texts |= {"vote": "item and vote", "score": "item and score", "scores": "scores"}
+        raise InputError(f"body: expected {', or '.join(texts[form] for form in forms)}")
     (form,) = got
     for name in columns:
         if name not in forms[form]:
@@ -176,7 +178,7 @@ def _items(
             votes = read_votes(table, scale=scale, **how)
             full_margins = () if votes.strength is None else votes.strength.full_margins
             fitted = () if origin is None else origin.full_margins
-            if not {own.margin for own in full_margins} <= {own.margin for own in fitted}:
+            if not {full.margin for full in full_margins} <= {full.margin for full in fitted}:
                 expected = "strength: the model has no full margin for these votes"
                 raise InputError(argument="margin", got="a column", expected=expected)
             ids, counts = votes.counts()
