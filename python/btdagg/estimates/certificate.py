@@ -165,14 +165,14 @@ class Certificate(SavedAsJson, Drawn, Readable):
         if covariates is not None:  # with which items of equal counts differ
             first = of = np.arange(len(early))
             covariates = columns_of(covariates, len(array), self._names)
-        own = early[first]
-        known = None if covariates is None else {k: v[own] for k, v in covariates.items()}
-        trusted[early] = self._settled(array[own], left[own], threshold, known)[of]
+        distinct = early[first]
+        known = None if covariates is None else {k: v[distinct] for k, v in covariates.items()}
+        trusted[early] = self._settled(array[distinct], left[distinct], threshold, known)[of]
         return trusted
 
     @property
     def _names(self) -> list[str]:
-        return [own.name for own in getattr(self.model, "covariates", ())]
+        return [covariate.name for covariate in getattr(self.model, "covariates", ())]
 
     def likeness(self, counts: ArrayLike, *, groups: ArrayLike | None = None) -> float | None:
         """Return the p-value of votes that are like those of the certified items.
@@ -209,9 +209,9 @@ class Certificate(SavedAsJson, Drawn, Readable):
         for n in np.unique(numbers):
             rows = np.flatnonzero(numbers == n)
             for way in _ways(n, counts.shape[1], self.scale):
-                told = None if known is None else {k: v[rows] for k, v in known.items()}
-                own, confidence = self._sure(counts[rows] + way / n * left[rows, None], told)
-                rows = rows[(own == place[rows]) & (confidence >= threshold)]
+                columns = None if known is None else {k: v[rows] for k, v in known.items()}
+                label, confidence = self._sure(counts[rows] + way / n * left[rows, None], columns)
+                rows = rows[(label == place[rows]) & (confidence >= threshold)]
             settled[rows] = True
         return settled
 
@@ -260,8 +260,8 @@ class Certificate(SavedAsJson, Drawn, Readable):
         model = saved.FILE.with_header(saved.as_dict())
         # The model comes last: a file is told by its first format.
         of_model = ("model", "scale", "label_scale")
-        own = {name: value for name, value in vars(self).items() if name not in of_model}
-        return {**own, "model": model}
+        fields = {name: value for name, value in vars(self).items() if name not in of_model}
+        return {**fields, "model": model}
 
     def to_frame(self) -> pl.DataFrame:
         """Return a row for each point of the curve, the surest items first."""
@@ -278,7 +278,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
             "label_scale": model.label_scale,
             "curve": tuple(CurvePoint(*point) for point in fields["curve"]),
             "n_votes": tuple(most) if isinstance(most := fields["n_votes"], list) else most,
-            "profile": None if (own := fields["profile"]) is None else VoteProfile.from_list(own),
+            "profile": None if (raw := fields["profile"]) is None else VoteProfile.from_list(raw),
             "remarks": tuple(fields["remarks"]),
         }
         return cls(**{**fields, **made})
@@ -383,9 +383,9 @@ def certify(
     profile = VoteProfile.of(array, items.scale, numbers)
     if n_items > _MOST_RANKED and probabilities is None:
         # The others only say how sure items are in general, for which these are plenty.
-        others = np.flatnonzero(~is_labelled)
-        number = min(_MOST_RANKED, len(others))
-        some = np.random.default_rng(0).choice(others, number, replace=False)
+        unlabelled = np.flatnonzero(~is_labelled)
+        number = min(_MOST_RANKED, len(unlabelled))
+        some = np.random.default_rng(0).choice(unlabelled, number, replace=False)
         ranked = ranked[np.sort(np.append(some, np.flatnonzero(is_labelled)))]
     population = PredictedItems.of(ranked, model=model, prior=prior)
     is_simple, n = (
@@ -398,8 +398,8 @@ def certify(
         lambda shares, place: _around(shares, place, within),
     )
     if model is None:
-        beside = known_of(ranked.covariates, np.arange(len(ranked)), items.scale)
-        fitted: Any = of_all_labels(population, prior, beside)
+        known = known_of(ranked.covariates, np.arange(len(ranked)), items.scale)
+        fitted: Any = of_all_labels(population, prior, known)
         named: dict[str, Any] = {"judges": items.judges} if items.judges else {}
         if provenance is not None:
             most = int(n_votes.max())
@@ -423,8 +423,8 @@ def certify(
         inside = [weights[of_items >= threshold] for _, threshold in steps]
         curve, forecast = (
             [
-                _point(population, entered, outcomes, confidence, *step, own)
-                for step, own in zip(steps, inside, strict=True)
+                _point(population, entered, outcomes, confidence, *step, step_weights)
+                for step, step_weights in zip(steps, inside, strict=True)
             ]
             for outcomes in (agrees, expected)
         )
@@ -461,7 +461,7 @@ def _weights(
     if array is None:
         expect(least is None, "least_probability", least, "None, since there are no probabilities")
         return None, None
-    is_good, own = (array > 0) & (array <= 1), array[is_labelled]
+    is_good, of_labelled = (array > 0) & (array <= 1), array[is_labelled]
     expected = "a number above 0 and at most 1, or NaN for an unlabelled item"
     require_rows(is_good | (np.isnan(array) & ~is_labelled), array, "probabilities", expected)
     if least is None or is_good.all():
@@ -477,7 +477,7 @@ def _weights(
             expected = "a number above 0 and at most that of any item"
             raise InputError(argument="least_probability", got=least, expected=expected)
         of_all = np.full(len(array), least)
-    if np.ptp(np.append(of_all, own)) <= _ROUNDING * of_all[0]:
+    if np.ptp(np.append(of_all, of_labelled)) <= _ROUNDING * of_all[0]:
         return None, None
     return array, 1 / of_all
 
@@ -549,10 +549,10 @@ def of_all_labels(
     population: PredictedItems, prior: Any, known: KnownOfItems | None = None
 ) -> Predictor:
     """Calibrate on all labels; covariates are known in scales of all items."""
-    own, groups = population.labelled, population.groups
-    numbers = numbered(None if groups is None else groups[own], [], len(own))
-    counts = population.rows[population.place[own]]
-    columns = {} if known is None else {name: of[own] for name, of in known.named.items()}
+    labelled, groups = population.labelled, population.groups
+    numbers = numbered(None if groups is None else groups[labelled], [], len(labelled))
+    counts = population.rows[population.place[labelled]]
+    columns = {} if known is None else {name: of[labelled] for name, of in known.named.items()}
     model: Any = calibrated(counts, population.outcomes, numbers, prior, population.scales, columns)
     if known is None or not columns:
         return model  # type: ignore[no-any-return]
@@ -574,14 +574,14 @@ def ranked_by(
     row = population.place[population.labelled]
     entered, outcomes, scores = (np.empty(len(row)) for _ in range(3))
     for fold, table in enumerate(population.tables):
-        own = population.fold == fold
+        in_fold = population.fold == fold
         place, score = scored(table)
-        scores[own] = score[row[own]]
-        outcomes[own] = outcome(population.outcomes[own], place[row[own]])
-        values, of = np.unique(scores[own], return_inverse=True)
+        scores[in_fold] = score[row[in_fold]]
+        outcomes[in_fold] = outcome(population.outcomes[in_fold], place[row[in_fold]])
+        values, of = np.unique(scores[in_fold], return_inverse=True)
         passes = np.searchsorted(values, score, side="right")
         items = np.bincount(passes, number, len(values) + 1)[1:]
-        entered[own] = (items[::-1].cumsum()[::-1] / len(population.place))[of]
+        entered[in_fold] = (items[::-1].cumsum()[::-1] / len(population.place))[of]
     return entered, outcomes, scores
 
 
@@ -610,11 +610,11 @@ def _point(
     rows = np.flatnonzero(entered <= share + _ROUNDING)
     if not len(rows):
         return CurvePoint(share, np.nan, 0.0, 0, threshold)
-    own, n = agrees[rows], _effective_labels(population, agrees, rows, confidence)
+    agreeing, n = agrees[rows], _effective_labels(population, agrees, rows, confidence)
     sample = population.sample(rows)
-    agreement, low = float(sample.weights @ own), 0.0
+    agreement, low = float(sample.weights @ agreeing), 0.0
     if n and population.weights is not None and weights is not None:
-        low = weighted_bound(own, population.weights[rows], sample.groups, weights, confidence)
+        low = weighted_bound(agreeing, population.weights[rows], sample.groups, weights, confidence)
     elif n:
         low = float(_lower_bound(agreement * n, n, confidence))
     return CurvePoint(share, agreement, low, len(rows), threshold)
@@ -711,10 +711,10 @@ def _remarks(population: PredictedItems) -> tuple[str, ...]:
             "the model was calibrated on the same labels that certify it (cross-fitted by group), "
             "so the confidence is approximate; with a model from other labels it is exact"
         )
-    alike = min(sample.degrees_of_freedom + 1, _alike(population))
-    if population.groups is not None and alike < _LEAST_GROUPS - _ROUNDING:
+    n_equal = min(sample.degrees_of_freedom + 1, _alike(population))
+    if population.groups is not None and n_equal < _LEAST_GROUPS - _ROUNDING:
         remarks.append(
-            f"the groups are worth {alike:.3g} groups of equal size; to certify any labels takes "
+            f"the groups are worth {n_equal:.3g} groups of equal size; to certify any labels takes "
             f"{_LEAST_GROUPS}: label items of more groups"
         )
     return tuple(remarks)

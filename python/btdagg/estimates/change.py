@@ -78,9 +78,9 @@ class Change(Readable):
         """Whose change is beyond chance: the systems, the judge, both, nothing or cannot tell."""
         if self.people is None or self.judge is None:
             return "cannot tell"
-        told = [own.low > 0 or own.high < 0 for own in (self.people, self.judge)]
+        changed = [part.low > 0 or part.high < 0 for part in (self.people, self.judge)]
         return {(True, True): "both", (True, False): "the systems", (False, True): "the judge"}.get(
-            (told[0], told[1]), "nothing"
+            (changed[0], changed[1]), "nothing"
         )
 
     @property
@@ -101,8 +101,8 @@ class Change(Readable):
             return text
         level = f"{100 * self.level:.4g}% interval "
         people, judge = (
-            f"{own.value:+z.3f} ({of}{own.low:+z.3f} to {own.high:+z.3f})"
-            for own, of in ((self.people, level), (self.judge, ""))
+            f"{part.value:+z.3f} ({of}{part.low:+z.3f} to {part.high:+z.3f})"
+            for part, of in ((self.people, level), (self.judge, ""))
         )
         verdict = {
             "both": "the systems changed, and so did the judge",
@@ -118,15 +118,15 @@ class Change(Readable):
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the sentence as plain values."""
         parts = {"people": self.people, "judge": self.judge}
-        own = {name: None if part is None else part.as_dict() for name, part in parts.items()}
+        of_parts = {name: None if part is None else part.as_dict() for name, part in parts.items()}
         means = {k: people.as_dict() | {"votes": v} for k, (people, v) in self.means.items()}
-        values = vars(self) | own | {"means": means, "who": self.who, "sentence": self.answer}
+        values = vars(self) | of_parts | {"means": means, "who": self.who, "sentence": self.answer}
         return {k: [*v] if isinstance(v, tuple) else v for k, v in values.items()}
 
     def to_frame(self) -> pl.DataFrame:
         """Return a row for people and one for the judge."""
         parts = {"people": self.people, "judge": self.judge}
-        rows = [{"of": name, **own.as_dict()} for name, own in parts.items() if own is not None]
+        rows = [{"of": name, **part.as_dict()} for name, part in parts.items() if part is not None]
         return as_frame(rows)
 
     def __str__(self) -> str:
@@ -211,18 +211,18 @@ def change(
     is_after = np.arange(len(joined)) < len(after)
     main, votes = main_of(joined.label_scale), vote_shares(joined)
     of_items = votes @ np.array(quantities_of(joined.label_scale)[main])
-    of_votes = [float(of_items[own].mean()) for own in (~is_after, is_after)]
+    of_votes = [float(of_items[period].mean()) for period in (~is_after, is_after)]
     names = old_name, new_name
-    told = Change(main, names, of_votes[1] - of_votes[0], level, n_items, n_labels)
+    result = Change(main, names, of_votes[1] - of_votes[0], level, n_items, n_labels)
     if not n_labels[1]:
-        told = replace(told, remarks=joined.remarks)
+        result = replace(result, remarks=joined.remarks)
         if most_of_judge is None:
-            return told
+            return result
         most_of_judge = as_number(most_of_judge, "most_of_judge", least=0)
         groups = as_groups(joined.groups, "after", len(joined))
         half = _half_width(of_items, is_after, groups, level) + most_of_judge
         return replace(
-            told, bounds=(told.votes - half, told.votes + half), most_of_judge=most_of_judge
+            result, bounds=(result.votes - half, result.votes + half), most_of_judge=most_of_judge
         )
     expect(
         most_of_judge is None, "most_of_judge", most_of_judge, "None if both periods have labels"
@@ -234,14 +234,15 @@ def change(
         tables=votes[None] - predicted.tables,
     )
     people, judge = (
-        [own.domain(period)[main] for period in (~is_after, is_after)] for own in (predicted, less)
+        [predictions.domain(period)[main] for period in (~is_after, is_after)]
+        for predictions in (predicted, less)
     )
     ends = people[0].ends
     span = ends[1] - ends[0]
-    judge = [replace(own, ends=(-span, span), raters_worth=None) for own in judge]
-    estimates = (own.estimate(level) for own in people)
+    judge = [replace(mean, ends=(-span, span), raters_worth=None) for mean in judge]
+    estimates = (mean.estimate(level) for mean in people)
     return replace(
-        told,
+        result,
         people=_difference(people, level),
         judge=_difference(judge, level),
         means=dict(zip(names, zip(estimates, of_votes, strict=True), strict=True)),
@@ -256,8 +257,8 @@ def _predicted(
     labelled = np.flatnonzero(joined.is_labelled)
     tables = np.empty((N_FOLDS, *joined.shares.shape))
     fold = np.empty(len(labelled), dtype=np.int64)
-    for name, own, rows in zip(("after", "before"), periods, (is_after, ~is_after), strict=True):
-        period = PredictedItems.of(own, population=population)
+    for name, items, rows in zip(("after", "before"), periods, (is_after, ~is_after), strict=True):
+        period = PredictedItems.of(items, population=population)
         if len(period.tables) < N_FOLDS:
             n_groups = period.sample().n_groups
             expected = f"expected at least {N_FOLDS} to fit a model of its judge"
@@ -273,7 +274,7 @@ def _difference(periods: list[DomainMean], level: float) -> Difference:
 
 
 def _half_width(values: Floats, is_after: Any, groups: Any, level: float) -> float:
-    means = [values[own].mean() for own in (is_after, ~is_after)]
+    means = [values[period].mean() for period in (is_after, ~is_after)]
     away = np.where(is_after, values - means[0], means[1] - values)
     of_groups = np.bincount(groups, away / np.where(is_after, is_after.sum(), (~is_after).sum()))
     n = len(of_groups)

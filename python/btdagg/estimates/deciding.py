@@ -90,8 +90,8 @@ def decisions(
         origin = replace(fitted.provenance, strength="")
         of_votes = items if isinstance(items, Votes) else None
         by_judge = counts.reshape(-1, counts.shape[-1])
-        told: Any = {"fewer": rule is None, "scale": fitted.scale}
-        differences = origin.differences(by_judge, of_votes, **told)
+        options: Any = {"fewer": rule is None, "scale": fitted.scale}
+        differences = origin.differences(by_judge, of_votes, **options)
         warn_of(differences)
         fitted = replace(fitted, provenance=None)
     if rule is not None and (beyond := counts.sum(axis=1) > rule.n).any():
@@ -103,9 +103,9 @@ def decisions(
         decider: Any = certificate.model
         decider = replace(decider, provenance=None)
         needed = [covariate.name for covariate in getattr(decider, "covariates", ())]
-        own: Any = {"covariates": {n: (known or {})[n] for n in needed}} if needed else {}
-        trusted = replace(certificate, model=decider).trusted(counts, **own)
-        columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **own))
+        how: Any = {"covariates": {n: (known or {})[n] for n in needed}} if needed else {}
+        trusted = replace(certificate, model=decider).trusted(counts, **how)
+        columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **how))
     decided = rows.with_columns(
         pl.Series(name, column, nan_to_null=name == "change_risk")
         for name, column in columns.items()
@@ -151,20 +151,20 @@ def _counted(
             every = items.tally(n_votes)
             return every, counts_of(every, names), None
         items = items.items(judges=judges, n_votes=n_votes)
-    own = Items.of(items, scale=fitted.scale)
+    counted = Items.of(items, scale=fitted.scale)
     wanted = [covariate.name for covariate in fitted.covariates]
-    if isinstance(items, Items) and not {*wanted} <= {*own.covariates}:
-        own = own.with_covariates(wanted, model=None if refresh else fitted)
+    if isinstance(items, Items) and not {*wanted} <= {*counted.covariates}:
+        counted = counted.with_covariates(wanted, model=None if refresh else fitted)
         standings = [c.standings for c in fitted.covariates if c.name == "standing"]
         if refresh and standings:
             warn_of(['standings are computed from these votes, as standings="votes" says'])
-        elif None in standings and systems_in(own) is not None:
+        elif None in standings and systems_in(counted) is not None:
             warn_of(["standings are computed from these votes, since the model has none"])
-    known = columns_for(fitted, own)
+    known = columns_for(fitted, counted)
     warn_of(unknown_in(known))
-    counts = own.of_judges(judges) if judges else own.pooled
-    keys = pl.DataFrame({"item": own.ids.tolist()}) if own.keys is None else own.keys
-    columns = dict(zip(names, own.pooled.T, strict=True))
+    counts = counted.of_judges(judges) if judges else counted.pooled
+    keys = pl.DataFrame({"item": counted.ids.tolist()}) if counted.keys is None else counted.keys
+    columns = dict(zip(names, counted.pooled.T, strict=True))
     keys = keys.with_columns(pl.Series(name, column) for name, column in columns.items())
     return keys, counts, known
 
@@ -174,17 +174,17 @@ def covariates_in(
 ) -> dict[str, NDArray[np.float64]] | None:
     """Return the covariates that a model needs (or None) from columns of rows decided alone."""
     # Each is the column of its name, or made of what `Items.with_covariates` makes it of.
-    kept = {own.name: own.standings is not None for own in model.covariates}
+    kept = {covariate.name: covariate.standings is not None for covariate in model.covariates}
     if not kept:
         return None
     known = columns_of({name: columns[name] for name in kept if name in columns}, len(counts))
     for name, is_kept in kept.items():
         sources = sources_of(name, model.scale, kept=is_kept)
-        if not any({*own} <= columns.keys() for own in sources.values()):
+        if not any({*needed} <= columns.keys() for needed in sources.values()):
             expected = f"{', or '.join(sources)}, a covariate of the model"
             raise InputError(f"{source}: expected {expected}", argument="covariates")
-    told = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
-    items = Items(counts=counts, scale=model.scale, told=told, covariates=known)
+    table = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
+    items = Items(counts=counts, scale=model.scale, told=table, covariates=known)
     return dict(items.with_covariates([*kept], model=model).covariates)
 
 
@@ -207,7 +207,7 @@ def decided_columns(
         if hasattr(model, "means"):
             columns["mean"] = model.means(counts)
         chances = zip(model.label_names, model.predict_proba(counts, **how).T, strict=True)
-        columns |= {f"p_{name}": own for name, own in chances}
+        columns |= {f"p_{name}": chance for name, chance in chances}
     if hasattr(by, "stops"):
         columns["settled"] = by.stops(counts, **how)
         if by.votes is not None:

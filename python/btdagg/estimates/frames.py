@@ -77,7 +77,7 @@ def decide(
     """
     import narwhals as nw
 
-    own = nw.from_native(votes, pass_through=True)
+    frame = nw.from_native(votes, pass_through=True)
     words, order, scale = said(columns, words=words, orders=order, scale=scale)
     how: dict[str, Any] = {
         "agreement": agreement,
@@ -85,9 +85,9 @@ def decide(
         "scale": scale,
         "label_scale": label_scale,
     }
-    if isinstance(own, nw.LazyFrame) and own.implementation.is_polars():
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
         how |= {"words": words, "order": order}
-        return _decided_later(own.to_native(), labels, how)
+        return _decided_later(frame.to_native(), labels, how)
     names = _lower(columns)
     raw, other = read_table(votes, []), labels
     column = labels.strip().lower() if isinstance(labels, str) else ""
@@ -107,14 +107,14 @@ def decide(
     counted: Any = read_votes(table, words=words, order=order, scale=scale)
     decided, remarks = decided_frame(counted, people, agreement)
     warn_of(remarks)
-    titles = {name.strip().lower(): name for name in getattr(own, "columns", ())}
+    titles = {name.strip().lower(): name for name in getattr(frame, "columns", ())}
     if len(parts := names.get("item", [])) > 1:
         decided = with_key(decided, table, {c: titles.get(c, c) for c in parts})
     else:
         decided = decided.rename({"item": _title_of(table, titles.values())})
-    if not isinstance(own, nw.DataFrame):
+    if not isinstance(frame, nw.DataFrame):
         return decided
-    return nw.from_dict(decided.to_dict(as_series=False), backend=own.implementation).to_native()
+    return nw.from_dict(decided.to_dict(as_series=False), backend=frame.implementation).to_native()
 
 
 def decided_frame(
@@ -130,8 +130,8 @@ def decided_frame(
         if certificate.threshold is None:
             remarks.append(certificate.answer)
         else:  # what is made of raters was said of the labels
-            own = (text for text in certificate.remarks if not text.startswith("raters disagree"))
-            remarks += own
+            texts = (text for text in certificate.remarks if not text.startswith("raters disagree"))
+            remarks += texts
     decided = decisions(votes, model, certificate=certificate)
     grades = people.scale.values
     shares = decided.select(f"p_{name}" for name in model.label_names).to_numpy()
@@ -146,8 +146,8 @@ def decided_frame(
 
 def with_key(decided: pl.DataFrame, table: Table, titles: Mapping[str, str]) -> pl.DataFrame:
     """Return the columns of a key of several, by their titles, in place of `item`."""
-    own = [pl.col(column).alias(f"\0{column}") for column in titles]
-    keys = table.collect(table.rows.select("item", *own).unique("item"))
+    columns = [pl.col(column).alias(f"\0{column}") for column in titles]
+    keys = table.collect(table.rows.select("item", *columns).unique("item"))
     decided = decided.join(keys, on="item", how="left", maintain_order="left")
     key = [pl.col(f"\0{column}").alias(title) for column, title in titles.items()]
     return decided.select(*key, pl.exclude("item", "^\0.*$"))
@@ -160,8 +160,10 @@ def with_people(decided: pl.DataFrame, gold: Labels) -> pl.DataFrame:
     people = item.replace_strict(of_people, default=None, return_dtype=label.dtype)
     of_people_or_model = pl.when(people.is_not_null()).then(pl.lit("people"))
     source = of_people_or_model.when(pl.col("label").is_not_null()).then(pl.lit("model"))
-    own = [pl.col("trusted") | people.is_not_null()] if "trusted" in decided.columns else []
-    return decided.with_columns(pl.coalesce(people, "label").alias("label"), *own, source=source)
+    trusted = [pl.col("trusted") | people.is_not_null()] if "trusted" in decided.columns else []
+    return decided.with_columns(
+        pl.coalesce(people, "label").alias("label"), *trusted, source=source
+    )
 
 
 def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> Any:
@@ -172,8 +174,8 @@ def _decided_later(votes: Any, labels: Source | Labels, how: dict[str, Any]) -> 
         {n: c for n, c in names.items() if len(c) == 1 and c[0] in nothing.columns}, nothing
     )[0]
     if len(parts := names.get("item", [])) > 1:
-        own = {name.strip().lower(): name for name in schema}
-        kinds = {own[part]: nothing.schema[part] for part in parts}
+        titles = {name.strip().lower(): name for name in schema}
+        kinds = {titles[part]: nothing.schema[part] for part in parts}
     else:
         table = read_table(table, ["item"])
         kinds = {_title_of(table, schema): table.schema["item"]}

@@ -121,7 +121,7 @@ class JudgeBias(Drawn, Readable):
     @property
     def answer(self) -> str:
         """What the judge favours, in sentences."""
-        told = [self._of_covariate(bias) for bias in self.covariates]
+        texts = [self._of_covariate(bias) for bias in self.covariates]
         beginnings = {
             "favours": f"more {self.units} than people give",
             "disfavours": f"fewer {self.units} than people give",
@@ -131,14 +131,14 @@ class JudgeBias(Drawn, Readable):
         for finding, beginning in beginnings.items():
             systems = [bias for bias in self.systems if bias.finding == finding]
             listed = "; ".join(f"{bias.of} {self._size(bias)}" for bias in systems)
-            told += [f"{beginning}: {listed}"] if systems else []
-        if alike := sum(bias.finding == "not told" for bias in self.systems):
-            which = "" if alike == len(self.systems) else "other "
-            s = "s" * (alike > 1)
-            told.append(
-                f"on {alike} {which}system{s} the judge does not differ significantly from people"
+            texts += [f"{beginning}: {listed}"] if systems else []
+        if n_alike := sum(bias.finding == "not told" for bias in self.systems):
+            which = "" if n_alike == len(self.systems) else "other "
+            s = "s" * (n_alike > 1)
+            texts.append(
+                f"on {n_alike} {which}system{s} the judge does not differ significantly from people"
             )
-        return ". ".join(text[0].upper() + text[1:] for text in told)
+        return ". ".join(text[0].upper() + text[1:] for text in texts)
 
     @property
     def units(self) -> str:
@@ -146,7 +146,7 @@ class JudgeBias(Drawn, Readable):
         return {"win": "wins of 100", "pass": "passes of 100", "point": "points"}[self.unit]
 
     def _of_covariate(self, bias: Bias) -> str:
-        given = (self.said(own, signed=True) for own in (bias.people, bias.judge))
+        given = (self.said(slope, signed=True) for slope in (bias.people, bias.judge))
         difference, size = self.said(bias.difference, signed=True), self._size(bias)
         found = {
             "favours": f"the judge favours {bias.of} by {size}",
@@ -161,8 +161,8 @@ class JudgeBias(Drawn, Readable):
         )
 
     def _size(self, bias: Bias) -> str:
-        own = bias.difference
-        return self.said(own if own.value > 0 else Slope(-own.value, -own.high, -own.low))
+        slope = bias.difference
+        return self.said(slope if slope.value > 0 else Slope(-slope.value, -slope.high, -slope.low))
 
     def said(self, slope: Slope, *, signed: bool = False) -> str:
         """Write a number with its interval, in hundredths of a win or pass, or in points."""
@@ -373,8 +373,8 @@ def _of_covariates(
             lines[outcome] = np.column_stack([at, line, line - half, line + half])
         pvalue = min(float(p) * d, 1.0)
         finding = _finding(people, judge, difference)
-        told = name, step, size, people, judge, difference, pvalue, n
-        found.append(Bias(*told, finding, lines))
+        fields = name, step, size, people, judge, difference, pvalue, n
+        found.append(Bias(*fields, finding, lines))
     return tuple(found)
 
 
@@ -392,8 +392,8 @@ def _finding(people: Slope, judge: Slope, difference: Slope, middle: float = 0.0
     side = math.copysign(1.0, people.value - middle)
     is_real = not people.low <= middle <= people.high  # that people follow it
     at_most = side * ((judge.high if side > 0 else judge.low) - middle)
-    alike = side * (judge.value - middle) >= 0 or (is_real and at_most >= 0)
-    if difference.value * side < 0 and alike:
+    is_same_side = side * (judge.value - middle) >= 0 or (is_real and at_most >= 0)
+    if difference.value * side < 0 and is_same_side:
         return "less strongly"
     return "favours" if difference.value > 0 else "disfavours"
 
@@ -421,10 +421,13 @@ def _of_systems(
         rows, is_turned = np.flatnonzero(mine), codes[:, -1] == number
         if mirrored:
             of_people, of_both = (
-                own.turned(rows, is_turned).domain()[quantity] for own in (predicted, less)
+                predictions.turned(rows, is_turned).domain()[quantity]
+                for predictions in (predicted, less)
             )
         else:
-            of_people, of_both = (own.domain(mine)[quantity] for own in (predicted, less))
+            of_people, of_both = (
+                predictions.domain(mine)[quantity] for predictions in (predicted, less)
+            )
         if not of_both.sample.has_spread:
             remarks.append(f"{name} has labels of fewer than two groups, and is left out")
             continue

@@ -110,18 +110,22 @@ def worth_a_look(
         return np.asarray(np.einsum("nk,nk->n", shares, distances[place]))
 
     def negated(table: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        place, own = risk(table)
-        return place, -own
+        place, risks = risk(table)
+        return place, -risks
 
     fitted = of_all_labels(population, prior) if model is None else model
     falls = risk(np.asarray(fitted.predict_proba(population.rows)))[1][population.place]
-    others = np.setdiff1d(np.arange(len(falls)), population.labelled)
-    forbid(not len(others), "every item has a label already: there is nothing to review", "labels")
-    order = others[np.argsort(-falls[others], kind="stable")]
+    unlabelled_rows = np.setdiff1d(np.arange(len(falls)), population.labelled)
+    forbid(
+        not len(unlabelled_rows),
+        "every item has a label already: there is nothing to review",
+        "labels",
+    )
+    order = unlabelled_rows[np.argsort(-falls[unlabelled_rows], kind="stable")]
     looked = np.arange(len(order)) < round(share * len(falls))
     if rows is not None:
         looked = np.isin(order, rows)
-    unlabelled = len(others) / len(falls)
+    unlabelled = len(unlabelled_rows) / len(falls)
     ranks, seen = np.linspace(0, 1, len(order) + 1), np.append(0, looked.cumsum())
 
     def losses(tables: NDArray[np.float64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -138,10 +142,10 @@ def worth_a_look(
     if model is None:
         no_fold = np.zeros(len(population.labelled), dtype=np.int64)
         refitted = (losses(table[None], no_fold) for table in _refits(population, prior))
-        of_refits = np.transpose([own @ sample.weights for own in refitted])
+        of_refits = np.transpose([loss @ sample.weights for loss in refitted])
     intervals: list[Interval] = []
-    for own, refits in zip(losses(population.tables, population.fold), of_refits, strict=True):
-        mean = labelled_mean(own, sample)
+    for loss, refits in zip(losses(population.tables, population.fold), of_refits, strict=True):
+        mean = labelled_mean(loss, sample)
         # The items without a label vary too.
         variance = mean.variance / unlabelled + float(refits.var(ddof=1))
         worth = sample.n_groups * unlabelled
@@ -160,12 +164,12 @@ def worth_a_look(
 
 
 def _refits(population: PredictedItems, prior: Any) -> Iterator[NDArray[np.float64]]:
-    own, groups = population.labelled, population.groups
-    number = np.unique(own if groups is None else groups[own], return_inverse=True)[1].reshape(-1)
-    counts, n_groups = population.rows[population.place[own]], int(number.max()) + 1
+    rows, groups = population.labelled, population.groups
+    number = np.unique(rows if groups is None else groups[rows], return_inverse=True)[1].reshape(-1)
+    counts, n_groups = population.rows[population.place[rows]], int(number.max()) + 1
     chances, rng = np.full(n_groups, 1 / n_groups), np.random.default_rng(0)
     for times in rng.multinomial(n_groups, chances, size=_N_REFITS):
-        some = np.repeat(np.arange(len(own)), times[number])
+        some = np.repeat(np.arange(len(rows)), times[number])
         own_items = counts[some], population.outcomes[some], number[some]
         refit = calibrated(*own_items, prior, population.scales)
         yield np.asarray(refit.predict_proba(population.rows))

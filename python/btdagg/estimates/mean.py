@@ -127,8 +127,8 @@ def _difference_limits(means: Sequence[tuple[Any, Any, Any]], r: Any) -> tuple[F
     """Ends of differences of two correlated means, not symmetric (MOVER: Zou and Donner, 2008)."""
     (a, low_a, high_a), (b, low_b, high_b) = means
 
-    def half(own: Any, other: Any) -> Floats:
-        square = own**2 + other**2 - 2 * r * own * other
+    def half(width_a: Any, width_b: Any) -> Floats:
+        square = width_a**2 + width_b**2 - 2 * r * width_a * width_b
         return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
     return a - b - half(a - low_a, high_b - b), a - b + half(high_a - a, b - low_b)
@@ -542,15 +542,15 @@ def differences_of(
     variance, covariance, r, freedom = (of[first, second] for of in _together(means))
     error = np.sqrt(np.maximum(variance - 2 * covariance, 0.0))
     quantile = np.array([t_quantile(level, degrees) for degrees in freedom.tolist()])
-    parts = np.array([own.bounds(level) for own in means])
-    own, other = (IntervalParts(*parts[place].T) for place in (first, second))
+    parts = np.array([mean.bounds(level) for mean in means])
+    interval, other = (IntervalParts(*parts[place].T) for place in (first, second))
 
     def limits(quantile: Floats) -> tuple[Floats, Floats]:
-        ends = [(of.value, *of.at(quantile)) for of in (own, other)]
+        ends = [(of.value, *of.at(quantile)) for of in (interval, other)]
         return _difference_limits(ends, r)
 
     p = t_pvalues(ending_at_0(limits, quantile), 1.0, freedom)
-    return (own.value - other.value, *limits(quantile), error, p)
+    return (interval.value - other.value, *limits(quantile), error, p)
 
 
 def limits_at(
@@ -561,8 +561,8 @@ def limits_at(
     quantile = t_quantile(level, means[0].degrees_of_freedom)
     if len(means) == 2:
         quantile = t_quantile(level, float(freedom[0, 1]))
-    n_labels = sum(own.n_labels for own in means)
-    ends = [own.limits_at(quantile, own.n_labels / n_labels * numbers) for own in means]
+    n_labels = sum(mean.n_labels for mean in means)
+    ends = [mean.limits_at(quantile, mean.n_labels / n_labels * numbers) for mean in means]
     return ends[0][1:] if len(ends) == 1 else _difference_limits(ends, r[0, 1])
 
 
@@ -570,20 +570,20 @@ def _together(means: Sequence[DomainMean]) -> tuple[Floats, Floats, Floats, Floa
     """Of every two means, (k, k): sums of variances, covariances, correlations, freedom."""
     from scipy.sparse import csr_array
 
-    variance = np.array([own.mean.variance for own in means])
-    degrees = np.array([own.degrees_of_freedom for own in means])
-    of_groups = np.array([own.sample.degrees_of_freedom for own in means])
-    column = np.concatenate([own.mean.names for own in means])
-    row = np.repeat(np.arange(len(means)), [len(own.mean.names) for own in means])
-    errors = np.concatenate([own.mean.errors for own in means])
+    variance = np.array([mean.mean.variance for mean in means])
+    degrees = np.array([mean.degrees_of_freedom for mean in means])
+    of_groups = np.array([mean.sample.degrees_of_freedom for mean in means])
+    column = np.concatenate([mean.mean.names for mean in means])
+    row = np.repeat(np.arange(len(means)), [len(mean.mean.names) for mean in means])
+    errors = np.concatenate([mean.mean.errors for mean in means])
     shape = len(means), int(column.max(initial=0)) + 1
     matrix = csr_array((errors, (row, column)), shape=shape)
     covariance = (matrix @ matrix.T).toarray()
     both, product = np.add.outer(variance, variance), np.sqrt(np.outer(variance, variance))
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.clip(np.where(product > 0, covariance / product, 0.0), -1.0, 1.0)
-        own = variance**2 / degrees
-        spread = np.add.outer(own, own)
+        terms = variance**2 / degrees
+        spread = np.add.outer(terms, terms)
         freedom = np.where(spread > 0, both**2 / spread, np.inf)
     # Without any spread the groups of the smaller domain are all there is.
     freedom = np.where(both > 0, freedom, np.minimum.outer(of_groups, of_groups))

@@ -197,9 +197,9 @@ def not_worse(
     """
     margin, level = as_number(margin, "margin"), as_number(level, "level", above=0.5, below=1)
     options["level"], pair = 2 * level - 1, (candidate, baseline)
-    told = {name: options.pop(name, None) for name in _OF_ITEMS}
-    told["model"] = options.get("model")
-    items = _items_of(counts, labels, by, than, pair, panel, covariates, **told)
+    item_options = {name: options.pop(name, None) for name in _OF_ITEMS}
+    item_options["model"] = options.get("model")
+    items = _items_of(counts, labels, by, than, pair, panel, covariates, **item_options)
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
@@ -207,25 +207,30 @@ def not_worse(
         expect(name in names, argument, name, expected)
     expect(candidate != baseline, "baseline", baseline, "a name other than the candidate's")
     quantity = estimates.main if quantity is None else quantity
-    own, other = estimates.compared(quantity, pair)
-    most = own.ends[1] - other.ends[0]
+    candidate_mean, baseline_mean = estimates.compared(quantity, pair)
+    most = candidate_mean.ends[1] - baseline_mean.ends[0]
     expect(0 <= margin < most, "margin", margin, f"a number from 0 to below {most:g}")
-    n_items, n_labels = own.n_items + other.n_items, own.n_labels + other.n_labels
+    n_items, n_labels = (
+        candidate_mean.n_items + baseline_mean.n_items,
+        candidate_mean.n_labels + baseline_mean.n_labels,
+    )
     value, low, high = _bounds(estimates, pair, quantity)
     wanted = None
     items_wanted = None
     if low <= -margin <= high:
         wanted = estimates.labels_to_tell(-margin, quantity, pair)
         if wanted is None:
-            of_all = limits_at([own, other], estimates.level, np.array([n_items]))
+            of_all = limits_at(
+                [candidate_mean, baseline_mean], estimates.level, np.array([n_items])
+            )
             half = float(of_all[1][0] - of_all[0][0]) / 2
             items_wanted = number_to_tell(n_items, half, abs(value + margin))
     if wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
     remarks = estimates.remarks_on_differences
-    if (others := estimates.other_population) is not None:
-        away, *ends = (f"{number:+z.3f}" for number in _bounds(others, pair, quantity))
-        where = said_of(others.population, n_items)
+    if (other_estimates := estimates.other_population) is not None:
+        away, *ends = (f"{number:+z.3f}" for number in _bounds(other_estimates, pair, quantity))
+        where = said_of(other_estimates.population, n_items)
         remarks += (f"{quantity} on {where}: {away}, one-sided bounds {' and '.join(ends)}",)
     numbers: Any = margin, level, n_items, n_labels, wanted, remarks
     numbers = *numbers, estimates.population, items_wanted

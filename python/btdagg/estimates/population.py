@@ -96,8 +96,8 @@ def main_of(scale: Scale) -> str:
 def features_of(scale: Scale) -> Quantities:
     """Return two means of an item's votes, by which labelled items are compared with the others."""
     place = 1 if scale.mirrored else -1  # ties, or the top grade
-    one = np.eye(len(scale.points))[place]
-    means = tuple(scale.floats.tolist()), tuple(one.tolist())
+    indicator = np.eye(len(scale.points))[place]
+    means = tuple(scale.floats.tolist()), tuple(indicator.tolist())
     return dict(zip(("mean vote", f"share of votes of {scale.names[place]}"), means, strict=True))
 
 
@@ -154,9 +154,9 @@ def items_of(
         return items
     same_index(counts=counts, labels=labels, by=by, **told)
     columns = {name: _column(values, name) for name, values in {"by": by, **told}.items()}
-    shares, own = label_scale.shares(labels), Items(counts=counts, scale=scale)
-    same_length("labels", len(shares), "counts", len(own))
-    return replace(own, shares=shares, label_scale=label_scale, **columns)
+    shares, unlabelled = label_scale.shares(labels), Items(counts=counts, scale=scale)
+    same_length("labels", len(shares), "counts", len(unlabelled))
+    return replace(unlabelled, shares=shares, label_scale=label_scale, **columns)
 
 
 def _column(values: Any, name: str) -> Any:
@@ -202,9 +202,11 @@ def fixed(
     covariates: Mapping[str, Floats] | None = None,
 ) -> Predictions:
     """Predict by a model that was there before the labels."""
-    own = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
-    if isinstance(own[0], Scale) and own != scales:
-        got, expected = (f"votes {votes} and labels {labels}" for votes, labels in (own, scales))
+    model_scales = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
+    if isinstance(model_scales[0], Scale) and model_scales != scales:
+        got, expected = (
+            f"votes {votes} and labels {labels}" for votes, labels in (model_scales, scales)
+        )
         raise InputError(f"model is of {got}, expected one of {expected}", argument="model")
     table, names = predicted_by(model, rows, covariates), scales[1].names
     good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
@@ -242,12 +244,12 @@ def cross_fitted(
     tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     for number in range(n_folds):
         seen = fold != number
-        own = counts[seen], outcomes[seen], groups[seen], prior, scales
+        training = counts[seen], outcomes[seen], groups[seen], prior, scales
         if not covariates or labelled is None:
-            tables[number] = calibrated(*own).predict_proba(rows)
+            tables[number] = calibrated(*training).predict_proba(rows)
             continue
         known = {name: values[labelled[seen]] for name, values in covariates.items()}
-        model: Any = calibrated(*own, known)
+        model: Any = calibrated(*training, known)
         known = {covariate.name: covariates[covariate.name] for covariate in model.covariates}
         tables[number] = model.predict_proba(rows, covariates=known or None)
     return tables, fold
@@ -265,9 +267,9 @@ def calibrated(
     # Each label that raters gave is one of its own, which weighs what their share is.
     row, place = np.nonzero(outcomes)
     known = {name: values[row] for name, values in (covariates or {}).items()}
-    own: Any = {"scale": scales[0], "label_scale": scales[1], "covariates": known or None}
-    own |= {"weights": outcomes[row, place], "groups": groups[row]}
-    rows = LabelledRows.of(counts[row], scales[1].labels[place], **own)
+    fields: Any = {"scale": scales[0], "label_scale": scales[1], "covariates": known or None}
+    fields |= {"weights": outcomes[row, place], "groups": groups[row]}
+    rows = LabelledRows.of(counts[row], scales[1].labels[place], **fields)
     return quiet(calibrate)(rows, prior=prior).model  # type: ignore[no-any-return]
 
 
@@ -361,10 +363,10 @@ class PredictedItems(Readable):
         elif model is None:
             numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
             own_sign = None if sign is None else sign[labelled]
-            own = array[labelled], outcomes, numbers
+            of_labels = array[labelled], outcomes, numbers
             covariates = known_of(items.covariates, first, items.scale).named
             of_folds: Any = rows, prior, seed, own_sign, scales, covariates, labelled
-            tables, fold = cross_fitted(*own, *of_folds)
+            tables, fold = cross_fitted(*of_labels, *of_folds)
         else:
             tables, fold = fixed(model, rows, len(labelled), scales, columns_for(model, items))
         known = scales, rows, place, labelled, outcomes, group, weights
@@ -416,31 +418,31 @@ class PredictedItems(Readable):
         """Return the labelled items, or some rows of them, of a domain with so many items."""
         rows = np.arange(len(self.labelled)) if rows is None else rows
         n_items = len(self.place) if n_items is None else n_items
-        own = self.labelled[rows]
+        labelled = self.labelled[rows]
         inverse = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         units = self.groups if self.population == "new" else self.drawn
         strata = None if self.strata is None else self.strata[rows]
-        units = own if units is None else units[own]
+        units = labelled if units is None else units[labelled]
         return LabelledSample.of(inverse, units, n_items, self.population, strata)
 
     def turned(self, rows: NDArray[np.int64], is_turned: NDArray[np.bool_]) -> PredictedItems:
         """Return some items, those of which some are turned so that A is B."""
         k = len(self.rows)
         used, place = np.unique(self.place[rows] + k * is_turned[rows], return_inverse=True)
-        own = np.isin(self.labelled, rows)
-        labelled, tables = self.labelled[own], self.tables[:, used % k]
+        is_kept = np.isin(self.labelled, rows)
+        labelled, tables = self.labelled[is_kept], self.tables[:, used % k]
         return replace(
             self,
             rows=_turned(self.rows[used % k], used >= k),
             place=place.reshape(-1),
             labelled=np.searchsorted(rows, labelled),
-            outcomes=_turned(self.outcomes[own], is_turned[labelled]),
+            outcomes=_turned(self.outcomes[is_kept], is_turned[labelled]),
             groups=None if self.groups is None else self.groups[rows],
-            weights=None if self.weights is None else self.weights[own],
+            weights=None if self.weights is None else self.weights[is_kept],
             drawn=None if self.drawn is None else self.drawn[rows],
-            strata=None if self.strata is None else self.strata[own],
+            strata=None if self.strata is None else self.strata[is_kept],
             tables=np.where((used >= k)[:, None], tables[..., ::-1], tables),
-            fold=self.fold[own],
+            fold=self.fold[is_kept],
         )
 
     @property
@@ -457,11 +459,11 @@ class PredictedItems(Readable):
         is_finite = self.population == "finite"
         if self.weights is None or is_finite:
             stands[self.labelled] = False
-        others = np.flatnonzero(stands)
+        stand_ins = np.flatnonzero(stands)
         if self.is_published or is_finite:
-            return others
-        n_groups = len(others) if self.groups is None else len(np.unique(self.groups[others]))
-        return others if n_groups >= _FEWEST else others[:0]
+            return stand_ins
+        n_groups = len(stand_ins) if self.groups is None else len(np.unique(self.groups[stand_ins]))
+        return stand_ins if n_groups >= _FEWEST else stand_ins[:0]
 
     @property
     def remarks(self) -> list[str]:
@@ -514,33 +516,33 @@ class PredictedItems(Readable):
         fold: NDArray[np.int64],
     ) -> Proxies | None:
         place, k = self.place, len(self.rows)
-        others = self.stand_ins(inside)
-        if not len(others):
+        stand_ins = self.stand_ins(inside)
+        if not len(stand_ins):
             return None
-        number = np.bincount(place[others], minlength=k)
-        own = place[self.labelled[rows]]
-        means = np.einsum("fkc,k->fc", tables, number / len(others))
+        number = np.bincount(place[stand_ins], minlength=k)
+        labelled_place = place[self.labelled[rows]]
+        means = np.einsum("fkc,k->fc", tables, number / len(stand_ins))
         if self.population == "finite":
             # The mean of the others is known; what is not is how labels differ from predictions.
-            away = tables[fold, own] - means[fold]
+            away = tables[fold, labelled_place] - means[fold]
             nothing = np.zeros((2, sample.n_groups, tables.shape[2]))
             names = np.empty(0, dtype=np.int64)
             return Proxies(away, np.zeros_like(away), nothing[0], nothing[1, :0], names)
         shares = np.bincount(fold, weights=sample.weights, minlength=len(tables))
         table = np.einsum("f,fkc->kc", shares, tables)
-        away = (table - number @ table / len(others)) / len(others)
+        away = (table - number @ table / len(stand_ins)) / len(stand_ins)
         if self.groups is None:
             shared = np.zeros((len(rows), tables.shape[2]))
             if self.weights is not None:
-                shared = away[own]
-                number = number - np.bincount(own, minlength=k)
+                shared = away[labelled_place]
+                number = number - np.bincount(labelled_place, minlength=k)
             # Those with the same votes add the same.
             rest, names = np.sqrt(number)[:, None] * away, np.empty(0, dtype=np.int64)
             m = 0 if self.is_published else number.sum()
         else:
-            group = self.groups[others]
+            group = self.groups[stand_ins]
             n_groups = int(self.groups.max()) + 1
-            columns = [np.bincount(group, column[place[others]], n_groups) for column in away.T]
+            columns = [np.bincount(group, column[place[stand_ins]], n_groups) for column in away.T]
             sums = np.stack(columns, axis=1).astype(np.float64)
             shared = sums[sample.names]
             sums[sample.names] = 0.0
@@ -550,9 +552,9 @@ class PredictedItems(Readable):
         rest = rest * np.sqrt(m / (m - 1)) if m > 1 else rest
         spread = None
         if self.is_published:
-            together = number + np.bincount(own, minlength=k)
-            spread = np.cov(tables[0].T, fweights=together) * (1 / len(rows) + 1 / len(others))
-        return Proxies(tables[fold, own], means[fold], shared, rest, names, spread)
+            together = number + np.bincount(labelled_place, minlength=k)
+            spread = np.cov(tables[0].T, fweights=together) * (1 / len(rows) + 1 / len(stand_ins))
+        return Proxies(tables[fold, labelled_place], means[fold], shared, rest, names, spread)
 
 
 def _unlike_sizes(
@@ -586,8 +588,8 @@ def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> li
     remarks = []
     if pvalue < _UNLIKE:
         compared = [
-            f"{name} {own:{sign}.2f} against {other:{sign}.2f}"
-            for (name, values), own, other in zip(
+            f"{name} {value:{sign}.2f} against {other:{sign}.2f}"
+            for (name, values), value, other in zip(
                 features_of(scale).items(), mean, of_others, strict=False
             )
             for sign in ["+" if min(values) < 0 else ""]
@@ -608,7 +610,8 @@ def _hotelling(features: Proxies, sample: LabelledSample, away: Floats) -> float
     """P-value of a difference of mean margins and tie shares, by groups (Hotelling, 1931)."""
     columns = zip(features.labelled.T[:2], features.shared.T[:2], strict=True)
     between = np.stack(
-        [sample.jackknifed(sample.deviations(own) - shared) for own, shared in columns], axis=1
+        [sample.jackknifed(sample.deviations(feature) - shared) for feature, shared in columns],
+        axis=1,
     )
     rest = features.rest[:, :2]
     covariance = between.T @ between + rest.T @ rest

@@ -398,12 +398,12 @@ def estimate(
     how |= {"scale": scale, "label_scale": label_scale, "by": by, "model": model}
     items = items_of(counts, labels, **how)
     items = items if covariates is None else items.with_covariates(covariates)
-    told, inside = [], {}
+    columns, inside = [], {}
     if items.by is not None:
         names, numbers = _values_of(items.by, len(items))
-        told, inside = [numbers], {name: numbers == place for place, name in enumerate(names)}
+        columns, inside = [numbers], {name: numbers == place for place, name in enumerate(names)}
     how = {"model": model, "prior": prior, "seed": seed, "population": population}
-    predicted = PredictedItems.of(items, *told, **how)
+    predicted = PredictedItems.of(items, *columns, **how)
     estimates = replace(_estimates_of(predicted, inside, level), sides=items.sides)
     return with_remarks(estimates, items.remarks)
 
@@ -412,9 +412,9 @@ def _estimates_of(
     items: PredictedItems, inside: Mapping[Any, NDArray[np.bool_]], level: float
 ) -> Estimates:
     whole = items.domain()
-    parts = {name: items.domain(own) for name, own in inside.items()}
+    parts = {name: items.domain(mask) for name, mask in inside.items()}
     estimates, *by = (
-        {quantity: own.estimate(level) for quantity, own in domain.items()}
+        {quantity: mean.estimate(level) for quantity, mean in domain.items()}
         for domain in (whole, *parts.values())
     )
     of_means = [*_of_other_population(items, level), *_of_sums(whole, [*parts.values()], items)]
@@ -445,7 +445,7 @@ def with_remarks(result: Remarked, remarks: Iterable[str]) -> Remarked:
 def _remarks(whole: Domain, main: DomainMean) -> list[str]:
     remarks = []
     n = main.n_items - main.n_labels
-    still = [name for name, own in whole.items() if own.mean.variance == 0]
+    still = [name for name, mean in whole.items() if mean.mean.variance == 0]
     if still and n:
         remarks.append(
             f"all labelled groups have the same mean of {', '.join(still)}, so the variation "
@@ -467,12 +467,12 @@ def _of_other_population(items: PredictedItems, level: float) -> list[str]:
 
 
 def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[str]:
-    own = [part[items.main] for part in parts]
-    sizes = [part.n_items for part in own]
+    means = [part[items.main] for part in parts]
+    sizes = [part.n_items for part in means]
     if sum(sizes) != len(items.place) or not all(map(_has_interval, parts)):
         return []
     mean = whole[items.main].mean.value
-    of_parts = float(np.average([part.mean.value for part in own], weights=sizes))
+    of_parts = float(np.average([part.mean.value for part in means], weights=sizes))
     if f"{mean:.3f}" == f"{of_parts:.3f}":
         return []
     return [
@@ -490,7 +490,7 @@ def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64
 
 
 def _has_interval(part: Domain) -> bool:
-    return all(own.sample.has_spread for own in part.values())
+    return all(mean.sample.has_spread for mean in part.values())
 
 
 def _differences(

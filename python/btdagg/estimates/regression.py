@@ -49,12 +49,12 @@ class Regression(NamedTuple):
         sandwich = np.einsum("gik,gjk->kij", scores, scores)
         # Satterthwaite: twice the squared mean of a slope's variance over its variance.
         at = turned @ inverse.T  # (groups, d, slopes)
-        own = np.einsum("gis,gi->gs", at**2, values * raised**2)
+        diagonal = np.einsum("gis,gi->gs", at**2, values * raised**2)
         mixed = vectors @ ((values * raised)[:, :, None] * at)
         squares = np.einsum("gis,gis->gs", mixed, mixed)
         together = np.einsum("gis,gjs->sij", mixed, mixed)
-        mean = (own - squares).sum(axis=0)
-        square = (own**2 - 2 * own * squares).sum(axis=0) + (together**2).sum(axis=(1, 2))
+        mean = (diagonal - squares).sum(axis=0)
+        square = (diagonal**2 - 2 * diagonal * squares).sum(axis=0) + (together**2).sum(axis=(1, 2))
         return cls(
             inverse @ slopes, inverse @ sandwich @ inverse.T, mean**2 / np.maximum(square, 1e-300)
         )

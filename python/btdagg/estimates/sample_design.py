@@ -314,10 +314,10 @@ class Drawing:
         self.counts: NDArray[np.int64] = np.concatenate(counts)
         self._expected = None
         if model is not None:
-            means = np.concatenate([own.means for own in expected])
+            means = np.concatenate([labels.means for labels in expected])
             self._expected = ExpectedLabels(means, model.label_scale)
-        own = [name for name in self.scale.mode.key if name in self.items.columns]
-        of_criteria = self.items.select(own).is_duplicated().any()
+        key_columns = [name for name in self.scale.mode.key if name in self.items.columns]
+        of_criteria = self.items.select(key_columns).is_duplicated().any()
         # What is graded by several criteria is labelled by all of them.
         unit = "group" if group is not None else "item" if of_criteria else None
         self._units = None if unit is None else self.items[unit].to_list()
@@ -344,10 +344,10 @@ class Drawing:
         new = chosen.rows[~np.isin(chosen.rows, place)]
         rounds = before.frame["round"]
         kept = self._table(replace(chosen, rows=place), rounds)
-        beside = [name for name in after.columns if name not in COLUMNS[:-1]]
-        kept = kept.drop(beside, strict=False).hstack(after.frame.select(beside))
+        extra = [name for name in after.columns if name not in COLUMNS[:-1]]
+        kept = kept.drop(extra, strict=False).hstack(after.frame.select(extra))
         added = self._table(replace(chosen, rows=new), int(cast("int", rounds.max())) + 1)
-        added = added.drop("label") if "label" in beside else added
+        added = added.drop("label") if "label" in extra else added
         return chosen, pl.concat([kept, added], how="diagonal")
 
     def _chosen(self, n: int, design: Design, seed: int) -> ChosenItems:
@@ -408,9 +408,9 @@ def parse_drawn(table: Table, scale: Scale = PAIRS) -> Table:
 
 
 def _single(before: Table, column: str, option: object = None) -> Any:
-    value, *others = before.frame[column].unique(maintain_order=True).to_list()
-    if others or value is None:
-        got = [value, *others]
+    value, *other_values = before.frame[column].unique(maintain_order=True).to_list()
+    if other_values or value is None:
+        got = [value, *other_values]
         raise InputError(source=before.source, column=column, got=got, expected="one value")
     expect(option is None or option == value, column, option, f"{value!r} as in {before.source}")
     return value

@@ -386,24 +386,26 @@ class _Corrected:
 
     def of_proxies(self) -> PairStatistics:
         """Statistics of the proxy alone, drawn a little to one third each: where to begin."""
-        own = self.sample.weights
-        n = self.n_others + self._by_pair(own)
+        sample_weights = self.sample.weights
+        n = self.n_others + self._by_pair(sample_weights)
         sums = np.einsum("f,fpc->pc", self.shares, self.means)
-        sums += np.stack([self._by_pair(own * column) for column in self.predicted.T], axis=1)
+        sums += np.stack(
+            [self._by_pair(sample_weights * column) for column in self.predicted.T], axis=1
+        )
         sums = 0.9 * sums + 0.1 * n[:, None] * np.array([0, 1 / 3])
         return PairStatistics(self.comparisons, n, sums, "items")
 
     def statistics(self, weights: NDArray[np.float64]) -> PairStatistics:
-        own = self.sample.weights
-        of_item = weights[self.sample.groups] * self.sample.stand_in / own
-        n = self._by_pair(own * (1 - of_item))
+        sample_weights = self.sample.weights
+        of_item = weights[self.sample.groups] * self.sample.stand_in / sample_weights
+        n = self._by_pair(sample_weights * (1 - of_item))
         away = self.seen - of_item[:, None] * self.predicted
-        sums = np.stack([self._by_pair(own * column) for column in away.T], axis=1)
+        sums = np.stack([self._by_pair(sample_weights * column) for column in away.T], axis=1)
         source = "labels"
         if of_item.any():
             source = "labels and corrected votes"
-            n = n + of_item @ own * self.n_others
-            of_fold = np.bincount(self.fold, own * of_item, len(self.means))
+            n = n + of_item @ sample_weights * self.n_others
+            of_fold = np.bincount(self.fold, sample_weights * of_item, len(self.means))
             sums = sums + np.einsum("f,fpc->pc", of_fold, self.means)
         return PairStatistics(self.comparisons, n, sums, source)
 
@@ -413,7 +415,7 @@ class _Corrected:
         """Errors of scores by group, (G, S + 1), of labels and proxies; products of others'."""
         expected, sample = self.comparisons.expected(parameters), self.sample
         loads, shares = sample.loads, sample.by_group(sample.loads)
-        own = sample.stand_in / max(sample.stand_in.sum(), 1e-300)
+        stand_in = sample.stand_in / max(sample.stand_in.sum(), 1e-300)
 
         def deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:
             away = expected[self.pair] - values
@@ -421,7 +423,7 @@ class _Corrected:
                 self.labelled, loads[:, None] * away, sample.groups, sample.n_groups
             ).toarray()
             every = np.zeros_like(sample.groups)
-            mean = self.comparisons.scores(self.labelled, own[:, None] * away, every, 1)
+            mean = self.comparisons.scores(self.labelled, stand_in[:, None] * away, every, 1)
             return np.asarray(scores - np.outer(shares, mean.toarray()[0]))
 
         of_labels, of_proxies = deviations(self.seen), deviations(self.predicted)

@@ -131,7 +131,7 @@ class SystemEstimates(Drawn, Readable):
             fields |= {"strength": strength.estimate, **{f"strength_{end}": of for end, of in ends}}
         mean = {} if system.mean is None else system.mean.as_dict()
         quantity = self.quantity.replace(" ", "_")
-        return fields | {f"{quantity}_{field}": own for field, own in mean.items()}
+        return fields | {f"{quantity}_{field}": value for field, value in mean.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return all that is estimated as plain values."""
@@ -287,8 +287,8 @@ def estimate_systems(
     ]
     if (other := predicted.other) is not None:
         of = other.sample()
-        own = corrected_strengths(other, of, comparisons).relative_to(reference)
-        intervals = own.intervals(level, of.degrees_of_freedom)
+        strengths = corrected_strengths(other, of, comparisons).relative_to(reference)
+        intervals = strengths.intervals(level, of.degrees_of_freedom)
         remarks.append(f"strengths of {_named(other, dict(zip(names, intervals, strict=True)))}")
     return SystemEstimates(
         systems,
@@ -319,14 +319,14 @@ def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimat
     pvalues[first, second] = pvalues[second, first] = p
     parts: list[dict[str, Any]] = [
         {
-            "n_items": own.n_items,
-            "n_labels": own.n_labels,
-            "mean": own.estimate(level),
+            "n_items": mean.n_items,
+            "n_labels": mean.n_labels,
+            "mean": mean.estimate(level),
             "strength": None,
         }
-        for own in means
+        for mean in means
     ]
-    scores = np.array([own.mean.value for own in means])
+    scores = np.array([mean.mean.value for mean in means])
     systems, pvalues, _ = _ranked(names, scores, pvalues, parts, level)
     remarks = found.remarks_on_differences
     if (other := found.other_population) is not None:
