@@ -172,11 +172,11 @@ def _least_errors(
     promises = [_promised(items, portion) for portion in portions]
     least = min(int(promised.min()) for promised in promises)
     for cost in range(least, enough - items.base):
-        beside = [
+        portion_points = [
             _beside(items, portion.those(promised == cost), cost, lower, upper)
             for portion, promised in zip(portions, promises, strict=True)
         ]
-        points = np.concatenate(beside)
+        points = np.concatenate(portion_points)
         if len(points):
             return least + items.base, _with_means(items, points, cost)
     return least + items.base, np.empty((0, 3))
@@ -210,7 +210,7 @@ def _beside(
     items: _LeaningItems, portion: Corners, cost: int, lower: Floats, upper: Floats
 ) -> Floats:
     """Step from corners into the region of that cost, as far as a power of two allows."""
-    theta, which, held = portion
+    theta, which, at_bound = portion
     if not len(theta):
         return theta
     beta = theta[:, 0]
@@ -225,7 +225,7 @@ def _beside(
             [s / np.tanh(beta[at] * s), np.full(len(at), -1.0), -items.t[item]], axis=1
         )
         wanted[at, place] = np.where(items.cost[item] < 0, 1.0, -1.0)
-    corner, parameter = np.nonzero(held)
+    corner, parameter = np.nonzero(at_bound)
     rows[corner, np.nonzero(which < 0)[1], parameter] = 1.0
     step = (np.linalg.pinv(rows) @ wanted[:, :, None])[:, :, 0]
     reached, size = [], 1.0

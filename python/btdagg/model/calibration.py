@@ -204,7 +204,9 @@ def neighbour_of(
 
 def prior_of(neighbours: Mapping[str, Any]) -> Prior | list[Any]:
     """Return the prior of neighbours by name, as `neighbour_of` returns them."""
-    models = [own for own in neighbours.values() if not isinstance(own, Neighbour)]
+    models = [
+        neighbour for neighbour in neighbours.values() if not isinstance(neighbour, Neighbour)
+    ]
     return models or Prior(neighbours)
 
 

@@ -164,11 +164,11 @@ class Calibration(Displayed, Readable):
         likelihood: a value is inside if, with the weight held at it, twice the log-likelihood falls
         by at most t**2, Student's t with (labels less fitted numbers) degrees of freedom.
         """
-        own = self.model.covariates
+        covariates = self.model.covariates
         ends = [] if self._design is None else self._design.intervals(as_level(level))
         return {
             covariate.name: ParameterInterval(covariate.weight, low, high)
-            for covariate, (_, low, high, _) in zip(own, ends, strict=True)
+            for covariate, (_, low, high, _) in zip(covariates, ends, strict=True)
         }
 
     def plot(self, n_votes: int | None = None) -> Picture:

@@ -53,16 +53,16 @@ def corners(s: Floats, t: Floats, lower: Floats, upper: Floats) -> Iterator[Corn
     betas, eta0s, gammas = (np.unique(pair) for pair in zip(lower, upper, strict=True))
     # At any beta each surface is a line, a eta0 + b gamma = height: faces of the box, then items.
     sizes, n_faces = (len(eta0s), len(gammas), len(s)), len(eta0s) + len(gammas)
-    a, held = np.repeat([1.0, 0.0, 1.0], sizes), np.repeat([1, 2, -1], sizes)
+    a, fixed = np.repeat([1.0, 0.0, 1.0], sizes), np.repeat([1, 2, -1], sizes)
     b = np.concatenate([0 * eta0s, 1 + 0 * gammas, t])
     face = np.concatenate([eta0s, gammas, 0 * t])
     lean = np.append(np.full(n_faces, np.nan), s)
 
     def heights(beta: Floats, which: Integers) -> Floats:
-        return np.where(held[which] < 0, log_lead(beta * lean[which]), face[which])
+        return np.where(fixed[which] < 0, log_lead(beta * lean[which]), face[which])
 
     def slopes(beta: Floats, which: Integers) -> Floats:
-        return np.where(held[which] < 0, lean[which] / np.tanh(beta * lean[which]), 0.0)
+        return np.where(fixed[which] < 0, lean[which] / np.tanh(beta * lean[which]), 0.0)
 
     def angle(i: Integers, j: Integers) -> Floats:
         return np.asarray(a[i] * b[j] - a[j] * b[i])
@@ -85,8 +85,8 @@ def corners(s: Floats, t: Floats, lower: Floats, upper: Floats) -> Iterator[Corn
         items, at_bound = np.full(theta.shape, -1), np.zeros(theta.shape, dtype=np.bool_)
         at_bound[:, 0] = len(which) == 2
         for place, line in enumerate(which):
-            items[:, place] = np.where(held[line] < 0, line - n_faces, -1)
-            at_bound |= held[line][:, None] == [0, 1, 2]
+            items[:, place] = np.where(fixed[line] < 0, line - n_faces, -1)
+            at_bound |= fixed[line][:, None] == [0, 1, 2]
         slack = _SLACK * (1 + np.abs(theta))
         inside = ((theta >= lower - slack) & (theta <= upper + slack)).all(axis=1)
         nearest = np.where(theta - lower < upper - theta, lower, upper)

@@ -82,11 +82,11 @@ class Covariate:
 
 def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
     """Return the offset of each item, (n,), or None of a model without covariates."""
-    own: tuple[Covariate, ...] = model.covariates
-    if not own and covariates is None:
+    model_covariates: tuple[Covariate, ...] = model.covariates
+    if not model_covariates and covariates is None:
         return None
-    names = [covariate.name for covariate in own]
-    if not own:
+    names = [covariate.name for covariate in model_covariates]
+    if not model_covariates:
         expected = "none, since the model was fitted without covariates"
         raise InputError(
             argument="covariates", got=[*columns_of(covariates, n_items)], expected=expected
@@ -96,7 +96,7 @@ def offsets_of(model: Any, covariates: Any, n_items: int) -> Floats | None:
     columns = columns_of(covariates, n_items, names)
     offsets = np.zeros(n_items)
     with np.errstate(over="ignore"):
-        for covariate in own:
+        for covariate in model_covariates:
             scaled = covariate.of(columns[covariate.name])
             scaled *= covariate.weight
             offsets += scaled
@@ -108,20 +108,24 @@ def columns_for(model: Any, items: Any) -> dict[str, Floats] | None:
     if not getattr(model, "covariates", ()):
         return None
     known = getattr(items, "covariates", {})
-    return {own.name: known[own.name] for own in model.covariates if own.name in known} or None
+    return {
+        covariate.name: known[covariate.name]
+        for covariate in model.covariates
+        if covariate.name in known
+    } or None
 
 
 def used_in_words(model: Any, intervals: Mapping[str, ParameterInterval]) -> str:
     """Say in a sentence what a model knows of items, and what each weighs; nothing if nothing."""
     texts = []
-    for own in model.covariates:
-        of = f" of {len(own.standings)} systems" if own.standings else ""
-        ends = intervals.get(own.name)
+    for covariate in model.covariates:
+        of = f" of {len(covariate.standings)} systems" if covariate.standings else ""
+        ends = intervals.get(covariate.name)
         between = "" if ends is None else f" ({ends.low:.2f} to {ends.high:.2f})"
-        texts.append(f"{own.name}{of}, weight {own.weight:.2f}{between}")
+        texts.append(f"{covariate.name}{of}, weight {covariate.weight:.2f}{between}")
     if not texts:
         return ""
-    is_standing = any("standing" in own.name for own in model.covariates)
+    is_standing = any("standing" in covariate.name for covariate in model.covariates)
     warning = (
         " Labels that depend on standing are no independent evidence of which system is better."
         * is_standing
@@ -131,7 +135,7 @@ def used_in_words(model: Any, intervals: Mapping[str, ParameterInterval]) -> str
 
 def weights_in_words(covariates: Sequence[Covariate]) -> str:
     """Write the weights of covariates after the numbers of a model; nothing without any."""
-    return "".join(f", {own.name} {own.weight:.4g}" for own in covariates)
+    return "".join(f", {covariate.name} {covariate.weight:.4g}" for covariate in covariates)
 
 
 class KnownOfItems(NamedTuple):
@@ -163,9 +167,9 @@ def without_scales(covariates: Any) -> tuple[Any, dict[str, float]]:
     if not isinstance(covariates, Mapping):
         return covariates, {}
     columns, scales = dict(covariates), {}
-    for name, own in covariates.items():
-        if isinstance(own, tuple) and len(own) == 2 and np.ndim(own[0]):
-            columns[name], scales[name] = own
+    for name, column in covariates.items():
+        if isinstance(column, tuple) and len(column) == 2 and np.ndim(column[0]):
+            columns[name], scales[name] = column
     return columns, scales
 
 
@@ -196,8 +200,10 @@ def known_of(
             remarks.append(
                 f"covariate {name} is missing for {n_missing} items and counts as {as_what}"
             )
-        own = (standings or {}).get(name)
-        covariates.append(Covariate(name, 0.0, (scales or {}).get(name, spread), centre, own))
+        of_systems = (standings or {}).get(name)
+        covariates.append(
+            Covariate(name, 0.0, (scales or {}).get(name, spread), centre, of_systems)
+        )
     scaled = [covariate.of(columns[covariate.name][rows]) for covariate in covariates]
     stacked = np.stack(scaled, axis=1) if scaled else np.empty((len(rows), 0))
     return KnownOfItems(tuple(covariates), stacked, tuple(remarks))
@@ -252,9 +258,9 @@ class Design(NamedTuple):
         posterior.
         """
         sizes = labels.sum(axis=1)
-        held = sizes > 0
-        scaled = effective_weights(sizes, len(sizes))[held] / sizes[held]
-        s, t, labels, x = s[held], t[held], labels[held] * scaled[:, None], x[held]
+        kept = sizes > 0
+        scaled = effective_weights(sizes, len(sizes))[kept] / sizes[kept]
+        s, t, labels, x = s[kept], t[kept], labels[kept] * scaled[:, None], x[kept]
         lead = s
         for column in x.T:  # of equal sides, that which the first covariate is for
             lead = np.where(lead == 0, column, lead)
@@ -361,8 +367,8 @@ class Design(NamedTuple):
             intervals.append(ParameterInterval(float(best[place]), ends[0], ends[1]))
         return intervals
 
-    def _most(self, theta: Floats, held: int | None = None) -> tuple[Floats, float, Floats]:
-        free = np.arange(len(theta)) != held
+    def _most(self, theta: Floats, fixed: int | None = None) -> tuple[Floats, float, Floats]:
+        free = np.arange(len(theta)) != fixed
 
         def loss(numbers: Floats) -> tuple[float, Floats, Floats]:
             value, slope, information = self.expand(with_free(numbers))

@@ -126,7 +126,10 @@ class FittedModel(SavedAsJson, Displayed):
         label_scale = scale_from(self.label_scale or scale, "label_scale")
         require_alike(scale, label_scale)
         self.__dict__.update(scale=scale, label_scale=label_scale)
-        made = (Covariate(**one) if isinstance(one, dict) else one for one in self.covariates)
+        made = (
+            Covariate(**covariate) if isinstance(covariate, dict) else covariate
+            for covariate in self.covariates
+        )
         self.__dict__.update(covariates=tuple(made))
         if label_scale.mirrored and label_scale != PAIRS:
             unit = label_scale.points[1] - label_scale.points[0]

@@ -134,10 +134,10 @@ def fit_cuts(
     scale.require_votes(array)
     expect(len(places), "labels", [], "at least one label")
     sizes = effective_weights(weights, len(array))
-    held = sizes > 0
-    array, places, sizes = array[held], places[held], sizes[held]
+    has_weight = sizes > 0
+    array, places, sizes = array[has_weight], places[has_weight], sizes[has_weight]
     n_labels = len(places)
-    x = np.empty((n_labels, 0)) if known is None else known.columns[held]
+    x = np.empty((n_labels, 0)) if known is None else known.columns[has_weight]
     step = (scale.points[-1] - scale.points[0]) / (len(label_scale.points) - 1)
     means = _core.grade_means(array, scale.floats, 1)
     distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)
@@ -247,24 +247,24 @@ def _closest_to_mixture(
         evidence.append(likelihood + math.log(_NOTHING / 2 / (1 - _NOTHING)))
         after = by_grade + min(pseudo, 0.5)
         of_nothing.append(after / after.sum())
-    held = np.exp(np.array(evidence) - max(evidence))
-    held /= held.sum()
+    posterior = np.exp(np.array(evidence) - max(evidence))
+    posterior /= posterior.sum()
     # The scale as a whole counts as one more label, so that few labels determine a model.
     half = (n_grades - 1) / 2
     grid = np.linspace(-half, half, 2 * n_grades - 1)
     means = np.concatenate([rows.means, grid])
     offsets = None if rows.offsets is None else np.concatenate([rows.offsets, 0 * grid])
     sizes = np.concatenate([rows.weights.sum(axis=1), np.full(len(grid), 1 / len(grid))])
-    predicted = np.tile(held[-2:] @ np.stack(of_nothing), (len(means), 1))
-    for share, theta in zip(held, thetas, strict=False):
+    predicted = np.tile(posterior[-2:] @ np.stack(of_nothing), (len(means), 1))
+    for share, theta in zip(posterior, thetas, strict=False):
         predicted += share * _core.grade_probabilities(
             means, theta[0], theta[1:].copy(), 1, offsets
         )
-    start = np.tensordot(held[:-2], np.stack(thetas), 1)
+    start = np.tensordot(posterior[:-2], np.stack(thetas), 1)
     every = _LabelledMeans(means, predicted * sizes[:, None], offsets)
     theta, converged = every.minimum(start)
     shares = dict.fromkeys(names, 0.0)
-    for name, share in zip(names, held.tolist(), strict=True):
+    for name, share in zip(names, posterior.tolist(), strict=True):
         shares[name] += share
     return theta, converged, shares
 
@@ -280,8 +280,8 @@ def _along_beta(rows: _LabelledMeans, part: _PriorPart) -> list[tuple[float, flo
             fits[point] = beta, likelihood - point**2 / 2, intercepts
         ordered = sorted(fits)
         place = ordered.index(max(fits, key=lambda point: fits[point][1]))
-        beside = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
-        points = [(ordered[place] + other) / 2 for other in beside]
+        adjacent = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
+        points = [(ordered[place] + other) / 2 for other in adjacent]
     widths = np.gradient(ordered) / math.sqrt(2 * math.pi)
     return [
         (beta, likelihood + math.log(width), intercepts)

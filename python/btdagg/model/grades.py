@@ -234,8 +234,8 @@ class GradeModel(FittedModel, Drawn):
         digits = 3 + int(math.log10(max(map(abs, votes)) / (votes[-1] - votes[0]) + 1))
         # Of grades that begin at the same mean, as it is written, only the last has a place.
         starts = {f"{start:.{digits}g}": grade for grade, start in higher}
-        first, *others = (f"{start} on {grade}" for start, grade in starts.items())
-        texts = [f"People say {lowest}; from a mean of {first}", *others]
+        first, *later = (f"{start} on {grade}" for start, grade in starts.items())
+        texts = [f"People say {lowest}; from a mean of {first}", *later]
         return "; from ".join(texts) + known + "."
 
     def as_dict(self) -> dict[str, Any]:

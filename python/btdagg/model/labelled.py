@@ -73,9 +73,9 @@ class LabelledRows(NamedTuple):
         place = np.zeros(n) if labels is None else label_scale.places(labels, partial=True)
         rows, known = np.flatnonzero(place >= 0), None
         if covariates is not None:
-            told = {} if items is None else items.standings
+            standings = {} if items is None else items.standings
             columns = columns_of(covariates, n)
-            known = known_of(columns, rows, scale, standings=told, scales=scales)
+            known = known_of(columns, rows, scale, standings=standings, scales=scales)
         if items is not None and labels is not None:
             some = items.labelled()
             array, labels = some.counts, some.labels
@@ -88,5 +88,5 @@ class LabelledRows(NamedTuple):
             of if of is None or len(of) != n else np.asarray(of)[rows] for of in (weights, groups)
         )
         judges = () if items is None else items.judges
-        own = known, scale, label_scale, provenance, judges
-        return cls(array, labels, weights, groups, *own)
+        fields = known, scale, label_scale, provenance, judges
+        return cls(array, labels, weights, groups, *fields)

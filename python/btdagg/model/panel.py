@@ -323,9 +323,9 @@ def calibrate_panel(
     if rows.groups is not None:
         group = as_groups(rows.groups, "counts", len(gold))
     seed = as_integer(seed, "seed", 0)
-    held = weight > 0
-    gold, weight = gold[held], weight[held]
-    array, group = array[held], np.unique(group[held], return_inverse=True)[1]
+    has_weight = weight > 0
+    gold, weight = gold[has_weight], weight[has_weight]
+    array, group = array[has_weight], np.unique(group[has_weight], return_inverse=True)[1]
     what = "labelled item" if len(gold) < 2 else "group"
     expected = f"at least two {what}s to cross-validate"
     expect(len(gold) >= 2 and group.max() >= 1, "labels", rows.labels, expected)
@@ -333,8 +333,8 @@ def calibrate_panel(
     expect(heard.any(), "counts", rows.counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())
     array = array[:, heard]
-    known = rows.known or KnownOfItems((), np.empty((len(held), 0)), ())
-    known = known._replace(columns=known.columns[held])
+    known = rows.known or KnownOfItems((), np.empty((len(has_weight), 0)), ())
+    known = known._replace(columns=known.columns[has_weight])
     # In the order of what they hold, so that no sum depends on the order of the rows.
     content: list[NDArray[Any]] = [array, gold, weight[:, None], *known.columns.T]
     order = np.argsort(places(np.arange(len(gold)), content, seed))
@@ -439,7 +439,7 @@ class _LabelledFeatures(NamedTuple):
     offsets: Floats | None = None
 
     def of(self, rows: NDArray[np.bool_]) -> _LabelledFeatures:
-        return _LabelledFeatures._make(None if own is None else own[rows] for own in self)
+        return _LabelledFeatures._make(None if column is None else column[rows] for column in self)
 
     def loss(self, x: Floats) -> float:
         n = self.s.shape[1]
@@ -488,8 +488,10 @@ def _starts(
     alone = []
     for votes in counts.swapaxes(0, 1):
         present = votes.sum(axis=1) > 0
-        own, how = items.of(present), {"alpha": alpha, "kappa": kappa}
-        judge = calibration_set(votes[present], own.labels, own.weights, **how, offsets=own.offsets)
+        voted, how = items.of(present), {"alpha": alpha, "kappa": kappa}
+        judge = calibration_set(
+            votes[present], voted.labels, voted.weights, **how, offsets=voted.offsets
+        )
         alone.append(judge.fit(lower, upper, 1).parameters)
     fitted = zip(_centres(counts.shape[1]), [np.mean(alone, axis=0), *alone], strict=False)
     return [

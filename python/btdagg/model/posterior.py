@@ -156,9 +156,9 @@ class Posterior(Readable):
         gold = None if labels is None else np.array(as_labels(labels))
         weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
         given = rows, gold, weight, prior, alpha, kappa, provenance, offsets, covariates  # copies
-        own = np.ones((len(rows), 3)) if is_bare else weight
+        used_weight = np.ones((len(rows), 3)) if is_bare else weight
         how: dict[str, Any] = {"alpha": alpha, "kappa": kappa, "offsets": offsets}
-        items = calibration_set(rows, gold, own, **how)
+        items = calibration_set(rows, gold, used_weight, **how)
         n_labels = 0 if is_bare else items.n_items
         worth = float(n_labels)
         if weight is not None:

@@ -120,7 +120,9 @@ class Prior(SavedAsJson, Readable):
         left_out = {names} if isinstance(names, str) else set(names)
         for name in sorted(left_out - set(self.neighbours)):
             raise InputError(argument="names", got=name, expected=f"of {', '.join(self.names)}")
-        rest = {name: own for name, own in self.neighbours.items() if name not in left_out}
+        rest = {
+            name: neighbour for name, neighbour in self.neighbours.items() if name not in left_out
+        }
         return Prior(rest, self.alpha, self.kappa, self.weak_share)
 
     def parameters(self, n_votes: int | None = None) -> NDArray[np.float64]:

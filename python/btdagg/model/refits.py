@@ -112,8 +112,8 @@ class Bootstrap(Displayed, Readable):
         decided = self.model.decide(counts, covariates=covariates)
         n_items, columns = len(decided), None
         if self.weights:
-            own = columns_of(covariates, n_items, [*self.weights])
-            columns = _scaled(self.model, own, n_items)
+            by_name = columns_of(covariates, n_items, [*self.weights])
+            columns = _scaled(self.model, by_name, n_items)
         rows, columns, place = distinct_items(counts, columns)
         shares = np.empty((len(rows), 3))
         for start in range(0, len(rows), step):
@@ -207,15 +207,17 @@ def bootstrap(
         return decisions_under(thetas, *how, cells.known)
 
     parts: list[NDArray[np.float64]] = []
-    own, original = [], []
+    resampled, original = [], []
     for drawn in cells.draws(n_refits, seed):
         if model.covariates:
-            parts.append(cells.refitted(drawn, [own.name for own in model.covariates], how))
+            parts.append(
+                cells.refitted(drawn, [covariate.name for covariate in model.covariates], how)
+            )
         else:
             named = prior, model.alpha, model.kappa, bounds, n_threads
             parts.append(refitted(cells.counts, cells.labels, drawn, *named))
         errors = errors_of(decide(parts[-1]))
-        own.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
+        resampled.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
         original.append(errors @ shares)
     thetas, (lower, upper) = np.concatenate(parts), bounds.box()
     three = thetas[:, :3]
@@ -234,9 +236,9 @@ def bootstrap(
         weights[covariate.name] = ParameterInterval(covariate.weight, float(low), float(high))
     numbers = model.beta, model.eta0, model.gamma, *(x.weight for x in model.covariates)
     apparent = float(errors_of(decide(np.array([numbers]))[0]) @ shares)
-    errors_of_own = np.concatenate(own)
-    optimism = float((np.concatenate(original) - errors_of_own).mean())
-    low, high = np.clip(np.quantile(errors_of_own, tails) + optimism, 0, 2)
+    resampled_errors = np.concatenate(resampled)
+    optimism = float((np.concatenate(original) - resampled_errors).mean())
+    low, high = np.clip(np.quantile(resampled_errors, tails) + optimism, 0, 2)
     return Bootstrap(
         parameters=thetas,
         level=level,
@@ -269,7 +271,7 @@ class _Cells(NamedTuple):
             scaled = {name: (x, 1.0) for name, x in columns}
             model = fit(self.counts[rows], self.labels[rows], covariates=scaled, **how).model
             weights = dict.fromkeys(names, 0.0)  # where a draw has one value of a covariate alone
-            weights |= {own.name: own.weight for own in model.covariates}
+            weights |= {covariate.name: covariate.weight for covariate in model.covariates}
             thetas.append([model.beta, model.eta0, model.gamma, *weights.values()])
         return np.array(thetas)
 
@@ -286,7 +288,7 @@ class _Cells(NamedTuple):
 def _scaled(
     model: DavidsonModel, columns: Mapping[str, NDArray[np.float64]], n_items: int
 ) -> NDArray[np.float64]:
-    scaled = [own.of(columns[own.name]) for own in model.covariates]
+    scaled = [covariate.of(columns[covariate.name]) for covariate in model.covariates]
     return np.stack(scaled, axis=1) if scaled else np.empty((n_items, 0))
 
 

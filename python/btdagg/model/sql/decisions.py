@@ -49,16 +49,18 @@ class Offset(NamedTuple):
     @classmethod
     def of(cls, model: Any, words: Dialect, columns: Mapping[str, Name] | None) -> Offset:
         """Write the offset of a model, whose covariates have columns of their names, or these."""
-        names = [own.name for own in model.covariates]
+        names = [covariate.name for covariate in model.covariates]
         if unknown := [name for name in columns or {} if name not in names]:
             expected = f"one of {', '.join(names)}" if names else "none, as the model has none"
             raise InputError(argument="covariates", got=unknown[0], expected=expected)
         added, known = "", ""
-        for own in model.covariates:
-            column = words.name((columns or {}).get(own.name, own.name))
+        for covariate in model.covariates:
+            column = words.name((columns or {}).get(covariate.name, covariate.name))
             real, least = as_real(column, words), words.number(LARGEST_COVARIATE)
-            scaled = f"({real} - {words.number(own.centre)}) / {words.number(own.scale)}"
-            added += f" + COALESCE({scaled}, 0) * {words.number(own.weight)}"
+            scaled = (
+                f"({real} - {words.number(covariate.centre)}) / {words.number(covariate.scale)}"
+            )
+            added += f" + COALESCE({scaled}, 0) * {words.number(covariate.weight)}"
             is_number = words.is_signed.format(column)
             known += f" AND ({column} IS NULL OR {is_number}ABS({real}) <= {least})"
         return cls(added, known)
@@ -102,7 +104,7 @@ def _terms_of(
     if (
         set(columns) != set(model.judges)
         or len(set(names)) < len(names)
-        or any(len(own) != 3 for own in quoted.values())
+        or any(len(of_judge) != 3 for of_judge in quoted.values())
     ):
         expected = f"three of its own for each of {', '.join(model.judges)}"
         raise InputError(argument="columns", got=columns, expected=expected)
@@ -126,10 +128,10 @@ def trusted_to_sql(model: Any, dialect: str, threshold: float, **columns: Any) -
     def odds(exponent: str) -> str:
         return f"EXP({words.greatest}({exponent} - {top}, {least}))"
 
-    own = odds(f"(CASE WHEN {label} = 0 THEN {eta} ELSE {size} END)")
+    label_odds = odds(f"(CASE WHEN {label} = 0 THEN {eta} ELSE {size} END)")
     every = " + ".join(map(odds, (f"(0 - {size})", eta, size)))
     return (
-        f"CASE WHEN {counted} THEN CASE WHEN {own} >= {words.number(threshold)} * ({every}) "
+        f"CASE WHEN {counted} THEN CASE WHEN {label_odds} >= {words.number(threshold)} * ({every}) "
         "THEN 1 ELSE 0 END END"
     )
 

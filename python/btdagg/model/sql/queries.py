@@ -167,8 +167,8 @@ def _graded(
     counts = [as_real(words.name(point), words) for point in points]
     votes_in_sum = zip(counts, points.values(), strict=True)
     total = " + ".join(f"{count} * {words.number(point)}" for count, point in votes_in_sum)
-    beside = [_OFFSET] * bool(offset)
-    steps.add("means", *kept, *beside, mean=f"({total}) / NULLIF({' + '.join(counts)}, 0)")
+    offsets = [_OFFSET] * bool(offset)
+    steps.add("means", *kept, *offsets, mean=f"({total}) / NULLIF({' + '.join(counts)}, 0)")
     kept.append("mean")
     added = f" + {words.name(_OFFSET)}" if offset else ""
     label = grade_of(model, words, offset=Offset(added, ""))
@@ -244,9 +244,12 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
 
 def _offset(model: Any, words: Dialect, table: VotesTable) -> str:
     """Write the offset of a row of votes, NULL where a covariate is no number; empty if none."""
-    if unknown := table.covariates.keys() - {own.name for own in model.covariates}:
+    if unknown := table.covariates.keys() - {covariate.name for covariate in model.covariates}:
         raise InputError(argument="covariates", got=min(unknown), expected="one of the model's")
-    names = {own.name: ("v", table.covariates.get(own.name, own.name)) for own in model.covariates}
+    names = {
+        covariate.name: ("v", table.covariates.get(covariate.name, covariate.name))
+        for covariate in model.covariates
+    }
     added, known = Offset.of(model, words, names)
     return f"CASE WHEN 1 = 1{known} THEN 0{added} END" if names else ""
 
@@ -289,8 +292,8 @@ class _Steps:
         unreadable = _unreadable(values, words)
         rows["vote"] = cell if plain else _reading(cell, words, values, numbers=table.numbers)
         rows |= strengths
-        beside = [_OF_ROW] if offset else []
-        rows |= dict.fromkeys(beside, offset)
+        offsets = [_OF_ROW] if offset else []
+        rows |= dict.fromkeys(offsets, offset)
         if judges:
             # As names are read from files: without blanks around them.
             rows["judge"] = f"TRIM(CAST({rows['judge']} AS {words.text}))"
@@ -305,14 +308,14 @@ class _Steps:
         vote, judge = words.name("vote"), words.name("judge")
         keys = [*table.keys, *table.items]
         if strengths:
-            steps.add("strengths", *columns, *beside, vote=_signed_strength(words))
+            steps.add("strengths", *columns, *offsets, vote=_signed_strength(words))
         if samples:
             once = (
                 f"CASE WHEN MIN({vote}) = MAX({vote}) THEN MAX({vote}) "
                 f"WHEN MAX({vote}) IS NOT NULL THEN {unreadable} END"
             )
-            one = dict.fromkeys(beside, _one_of(_OF_ROW, words))
-            steps.add("samples", *keys, group_by=columns, vote=once, **one)
+            one_offset = dict.fromkeys(offsets, _one_of(_OF_ROW, words))
+            steps.add("samples", *keys, group_by=columns, vote=once, **one_offset)
         votes = {
             name: (f"{vote} = {_literal(point, words)}", "1") for name, point in points.items()
         }
@@ -328,11 +331,11 @@ class _Steps:
             f"_{number}": f" AND {judge} = {words.texts([name])}"
             for number, name in enumerate(judges)
         }
-        told = f" AND {_one_of(_OF_ROW, words)} IS NOT NULL" if offset else ""
+        known = f" AND {_one_of(_OF_ROW, words)} IS NOT NULL" if offset else ""
         sums = {
-            side + suffix: f"CASE WHEN COUNT({vote}) = {readable}{told} "
-            f"THEN {_how_many(condition + own, amount)} END"
-            for suffix, own in whose.items()
+            side + suffix: f"CASE WHEN COUNT({vote}) = {readable}{known} "
+            f"THEN {_how_many(condition + of_judge, amount)} END"
+            for suffix, of_judge in whose.items()
             for side, (condition, amount) in votes.items()
         }
         kept = [key for key in keys if not (judges and key == "judge")]
@@ -468,13 +471,13 @@ def _strengths(table: VotesTable, words: Dialect, origin: Provenance) -> dict[st
         cases = []
         for *names, margin in margins:
             # Votes may be of no judge beside those of others.
-            own = [
+            conditions = [
                 f"COALESCE(TRIM(CAST(v.{words.name(column)} AS {words.text})), '') = "
                 f"{words.texts([name])}"
                 for column, name, values in zip(columns, names, fitted, strict=True)
                 if name or values
             ]
-            cases.append(f"WHEN {' AND '.join(own) or '1 = 1'} THEN {words.number(margin)}")
+            cases.append(f"WHEN {' AND '.join(conditions) or '1 = 1'} THEN {words.number(margin)}")
         full = f"CASE {' '.join(cases)} END"
     limits = f"BETWEEN {words.number(-largest)} AND {words.number(largest)}"
     is_margin = f"{words.is_number.format(cell)}{real} {limits}"
