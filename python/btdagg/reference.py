@@ -67,8 +67,8 @@ def panel_probabilities(
     c = np.asarray(counts, dtype=np.float64)
     absent = c.sum(axis=2) == 0
     n_present = np.maximum((~absent).sum(axis=1, keepdims=True), 1)
-    own = (values.reshape(absent.shape) for values in features(c.reshape(-1, 3), alpha, kappa))
-    s, t = (values + absent * values.sum(axis=1, keepdims=True) / n_present for values in own)
+    by_judge = (values.reshape(absent.shape) for values in features(c.reshape(-1, 3), alpha, kappa))
+    s, t = (values + absent * values.sum(axis=1, keepdims=True) / n_present for values in by_judge)
     u, slope = s @ np.asarray(beta), t @ np.asarray(gamma)
     return probabilities(u, slope, 1.0, eta0, 1.0, offsets)
 
@@ -222,10 +222,10 @@ def few_labels(
         parts.insert(0, (0.0, means))
     else:
         evidence, means = part(at(neighbours), np.full(len(neighbours), 1 / len(neighbours)))
-        parts = [(weak_share * held, means) for held, means in parts]
+        parts = [(weak_share * value, means) for value, means in parts]
         parts.insert(0, ((1 - weak_share) * evidence, means))
-    held = np.array([value for value, _ in parts])
-    shares = held / held.sum()
+    values = np.array([value for value, _ in parts])
+    shares = values / values.sum()
     if neighbours is not None and not labels.any():
         shares = np.array([1.0, 0.0, 0.0])
     return shares, np.tensordot(shares, np.stack([means for _, means in parts]), 1)
