@@ -219,12 +219,12 @@ def _each_batch(
     keys = read_config(config)
 
     async def take(batch: Batch, owner: Owner) -> int:
-        own = keys if _is_for(keys, batch) else {}
+        settings = keys if _is_for(keys, batch) else {}
         client = ModelClient(
             batch.provider,
-            own.get("base_url") or batch.endpoint,
-            key_variable=own.get("key_variable"),
-            headers=headers_of(own.get("headers", {})),
+            settings.get("base_url") or batch.endpoint,
+            key_variable=settings.get("key_variable"),
+            headers=headers_of(settings.get("headers", {})),
             timeout=keys.get("timeout", Judging.timeout),
         )
         try:

@@ -168,13 +168,15 @@ def _as_json(calibration: btdagg.Calibration) -> dict[str, Any]:
     if not fields["model"].get("covariates"):
         fields["model"].pop("covariates", None)
     elif weights := calibration.weights():
-        fields["weights"] = {name: own._asdict() for name, own in weights.items()}
+        fields["weights"] = {name: weight._asdict() for name, weight in weights.items()}
     if (posterior := calibration.posterior) is not None:
         fields["posterior"] = {
             "n_labels": posterior.n_labels,
             "neighbours": posterior.neighbours,
             "nothing": posterior.nothing,
-            "intervals": {name: own._asdict() for name, own in posterior.intervals().items()},
+            "intervals": {
+                name: interval._asdict() for name, interval in posterior.intervals().items()
+            },
         }
     fields["nu"] = getattr(calibration.model, "nu", None)
     return {k: v for k, v in fields.items() if v not in (None, {}) and v == v}  # not NaN either

@@ -95,8 +95,8 @@ def certify(
     how: Any = {"agreement": agreement, "confidence": confidence, "within": within}
     with differences_said():
         known = reading.covariates_for(fitted)
-        told: Any = {"model": fitted, "provenance": origin, "covariates": known}
-        certificate = btdagg.certify(items, **how, **told)
+        context: Any = {"model": fitted, "provenance": origin, "covariates": known}
+        certificate = btdagg.certify(items, **how, **context)
         if share is not None:
             looks = worth_a_look(items, share=share, model=fitted)
     pooled = what_is_pooled(data.votes, "takes", [panel or "judge" * bool(items.judges)])

@@ -68,7 +68,7 @@ def check(
             say("Next, by question:")
             for question, command in checked.questions.items():
                 say(f"  {question}:\n    {command}")
-    is_wrong = any(own.problems and not own.command for own in checked.files)
+    is_wrong = any(file.problems and not file.command for file in checked.files)
     return 2 if is_wrong and not checked.command else 0
 
 

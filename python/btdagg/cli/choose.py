@@ -84,13 +84,15 @@ def choose(
     project = selection.project
     sources = (("votes", project.place("votes", votes)), ("labels", after))
     raw_votes, *before = project.read(*sources)
-    (own,), fitted = selection.filtered(raw_votes), None
+    (kept_votes,), fitted = selection.filtered(raw_votes), None
     if model is None:
-        table = selection.votes(own)
+        table = selection.votes(kept_votes)
     else:  # which may have been fitted to votes with a strength
         fitted = model_or_panel(model)
         reading = Reading(typed=selection.typed, keys=selection.keys, filters=selection.filters)
-        table = reading.votes(own, fitted.provenance, reading.scales(own, model=fitted)[0])
+        table = reading.votes(
+            kept_votes, fitted.provenance, reading.scales(kept_votes, model=fitted)[0]
+        )
     with differences_said():
         drawing = Drawing(table, None if group is None else group.strip().lower(), fitted)
     if before:

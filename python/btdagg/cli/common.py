@@ -163,7 +163,11 @@ class ProjectOption:
 
     def covariates_for(self, model: AnyModel | None) -> Any:
         """Return the covariates that a model needs, or without one those of the project."""
-        return self.covariates if model is None else [own.name for own in model.covariates] or None
+        return (
+            self.covariates
+            if model is None
+            else [covariate.name for covariate in model.covariates] or None
+        )
 
     @property
     def population(self) -> Any:
@@ -197,10 +201,10 @@ class Reading(ProjectOption):
         if model is None:
             return self.project.scales(votes, labels)
         of_model = {"votes": model.scale, "labels": model.label_scale}
-        for (kind, own), table in zip(of_model.items(), (votes, labels), strict=True):
+        for (kind, scale), table in zip(of_model.items(), (votes, labels), strict=True):
             said = self.project.scale(kind, table) if table is not None else None
             where = self.project.where(kind, "scale")
-            forbid(said not in (None, own), f"{where} is {said}, but the model has {own}")
+            forbid(said not in (None, scale), f"{where} is {said}, but the model has {scale}")
         return model.scale, model.label_scale
 
     def votes(
@@ -218,10 +222,10 @@ class Reading(ProjectOption):
         if not is_chosen:
             how |= origin.how_to_read(table)
         votes = read_votes(table, **how)
-        own = Provenance.of(votes)
-        told = origin.other_strength(own.strength, own.full_margins)
+        provenance = Provenance.of(votes)
+        differences = origin.other_strength(provenance.strength, provenance.full_margins)
         is_read = is_chosen or votes.are_counts
-        say_differences(told if is_read else (*told, *origin.unused_strength(table)))
+        say_differences(differences if is_read else (*differences, *origin.unused_strength(table)))
         return votes
 
     def data(
@@ -249,9 +253,9 @@ class Reading(ProjectOption):
         origin = None if model is None else model.provenance
         how = project.how_labelled | {"scale": label_scale}
         gold = read_labels(raw_labels, **how)
-        own = with_task(self.votes(raw_votes, origin, scale), gold)
+        votes = with_task(self.votes(raw_votes, origin, scale), gold)
 
-        def beside() -> tuple[Labels, Votes]:
+        def read_wider() -> tuple[Labels, Votes]:
             filters = self._wanted(*raw)
             wider = {
                 name: values
@@ -262,16 +266,16 @@ class Reading(ProjectOption):
             if criteria is not None and "criterion" in filters:  # others have other scales
                 wider["criterion"] = criteria
             if wider == filters:
-                return gold, own
+                return gold, votes
             all_votes, all_labels = filtered(wider, *raw)
-            of_votes = project.how() | Provenance.of(own).how_to_read(all_votes)
+            of_votes = project.how() | Provenance.of(votes).how_to_read(all_votes)
             of_votes["scale"] = scale
-            others = _readable(all_labels, lambda table: read_labels(table, **how))
-            return others, with_task(
-                _readable(all_votes, lambda table: read_votes(table, **of_votes)), others
+            labels = _readable(all_labels, lambda table: read_labels(table, **how))
+            return labels, with_task(
+                _readable(all_votes, lambda table: read_votes(table, **of_votes)), labels
             )
 
-        return Data(gold, own, beside)
+        return Data(gold, votes, read_wider)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,11 +376,11 @@ def what_is_pooled(
     from btdagg.votes.strength import Strength
     from btdagg.votes.votes import Votes
 
-    own, remarks = Provenance.of(votes), []
+    provenance, remarks = Provenance.of(votes), []
     if isinstance(votes, Votes) and not votes.scale.mirrored:
         remarks.append(f"votes are grades: {listed(votes.scale.points)}")
     if isinstance(votes, Votes) and votes.kind != "none":
-        remarks.append(str(Strength(votes.kind, own.full_margins)))
+        remarks.append(str(Strength(votes.kind, provenance.full_margins)))
     for column in ("task", "judge", "template", "temperature"):
         if column in votes.columns and column not in by:
             values = votes.values(column).drop_nulls().sort().to_list()

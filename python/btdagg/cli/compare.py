@@ -88,10 +88,10 @@ def compare(
     elif both[0] == both[1]:
         raise InputError("--first and --second are the same, expected two different settings")
     names = names or [_name(*pair, data.votes) for pair in (both, both[::-1])]
-    told = [way.pop("covariates", None) for way in both]
-    if any(told):
-        of_ways = (known if own is None else ",".join(own) for own in told)
-        known = tuple(None if own == "none" else own for own in of_ways)
+    covariates = [way.pop("covariates", None) for way in both]
+    if any(covariates):
+        of_ways = (known if columns is None else ",".join(columns) for columns in covariates)
+        known = tuple(None if text == "none" else text for text in of_ways)
     is_said = any("task" in settings for settings in both)
     tasks = ([] if is_said else criteria_of(data.votes)) or [""]
     results, skipped, notes = {}, {}, []
@@ -179,13 +179,15 @@ def _way(
 ) -> tuple[Votes | Items, Aggregator | None, int | None, Votes]:
     from btdagg.methods import by_name
 
-    own = dict(settings)
+    settings_left = dict(settings)
     for name in ("n", "method", "strength"):
         forbid(
-            len(own.get(name, ())) > 1,
+            len(settings_left.get(name, ())) > 1,
             f"{name} has several values in one of the two ways, expected one",
         )
-    (kind,), (method,), (n_votes,) = (own.pop(k, [None]) for k in ("strength", "method", "n"))
+    (kind,), (method,), (n_votes,) = (
+        settings_left.pop(k, [None]) for k in ("strength", "method", "n")
+    )
     table = data.votes
     if kind == "none":
         table = table.signs()
@@ -195,7 +197,7 @@ def _way(
             strength=cast("StrengthKind", kind),
             full_margin=reading.project.setting("full_margin"),
         )
-    table = table.filter(own) if own else table
+    table = table.filter(settings_left) if settings_left else table
     number = None
     if n_votes is not None:
         expect(n_votes.isdecimal() and int(n_votes) != 0, "n", n_votes, "a whole number above 0")

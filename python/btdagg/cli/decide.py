@@ -208,8 +208,8 @@ def _likeness(
         items = votes.items(n_votes=fewest, judges=judges)[rows]
     groups = None
     if "group" in votes.columns:
-        own = pl.col("group").fill_null(pl.format(" {}", "item"))
-        groups = facts_of(votes, items.ids, ["group"]).select(own).to_series().to_numpy()
+        group = pl.col("group").fill_null(pl.format(" {}", "item"))
+        groups = facts_of(votes, items.ids, ["group"]).select(group).to_series().to_numpy()
     return certificate.likeness(items.counts, groups=groups)
 
 
@@ -253,8 +253,8 @@ def _error_left(
 
     try:
         items = votes.items(gold, judges=decider.judges, n_votes=n_votes)
-        names, own = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
-        rows = names.is_in(own.implode()).arg_true().to_numpy()
+        names, labelled = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
+        rows = names.is_in(labelled.implode()).arg_true().to_numpy()
         looks = worth_a_look(items, rows=rows, model=exact)
     except InputError as error:
         note(f"the remaining error is not known: {error}")

@@ -110,18 +110,18 @@ def estimate(
         if value is not None and systems is not None:
             raise InputError(f"{option} and --systems cannot be combined", argument=option)
     if before is not None:
-        beside: dict[str, Any] = {**alone, "systems": systems, "model": model}
-        beside |= {"covariates": reading.known, "panel": reading.panel}
-        for option, got in beside.items():
+        options: dict[str, Any] = {**alone, "systems": systems, "model": model}
+        options |= {"covariates": reading.known, "panel": reading.panel}
+        for option, got in options.items():
             expect(got is None, option, got, "none with --before")
         project = reading.project
         places = [("votes", before), ("votes", project.place("votes", votes))]
         *of_votes, gold = project.read(*places, ("labels", project.place("labels", labels)))
-        periods = [reading.data_of([own, gold]) for own in of_votes]
+        periods = [reading.data_of([table, gold]) for table in of_votes]
         folder = reporting.open(reading.project, f"Change to {Path(periods[1].votes.source).name}")
-        two = [_of_period(own, n_votes) for own in periods]
+        two = [_of_period(period, n_votes) for period in periods]
         found = change(*two, population=reading.population)
-        remarks = [text for own in periods for text in what_is_pooled(own.votes, "takes", [])]
+        remarks = [text for period in periods for text in what_is_pooled(period.votes, "takes", [])]
         found = with_remarks(found, dict.fromkeys(remarks))
         show_result(found, change_table(found), write_change, folder, json=json)
         return

@@ -152,8 +152,8 @@ def compare(
     if by is not None:
         by = ["task" if name == "criterion" else name for name in by]
     table.refuse_of_counts(n_votes=budgets)
-    beside = votes_alike(everything, table)
-    parts = labelled_parts(beside, gold, grouping(beside, by))
+    neighbours = votes_alike(everything, table)
+    parts = labelled_parts(neighbours, gold, grouping(neighbours, by))
     n_parts = len(parts)
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
     is_slow = not is_mirrored and min(map(len, parts.values()), default=0) >= _MANY
@@ -174,7 +174,7 @@ def compare(
         "aggregators": aggregators,
         "confidence": confidence,
         "protocol": protocol,
-        "neighbours": beside,
+        "neighbours": neighbours,
         "covariates": reading.covariates,
     }
     evaluation, is_whole = _scored(table, gold, by=by, **options)
@@ -258,12 +258,12 @@ def _varied(used: Votes, evaluated: Evaluated, reading: Reading) -> dict[str, Vo
     """Return the votes for the ablation of each column, without the filters on that column."""
     varied = {}
     for column in _VARIED:
-        others = [
+        filters = [
             text for text in reading.filters or () if text.partition("=")[0].strip() != column
         ]
         votes = used
-        if len(others) < len(reading.filters or ()):
-            wider = replace(reading, filters=others)
+        if len(filters) < len(reading.filters or ()):
+            wider = replace(reading, filters=filters)
             votes = wider.data(evaluated.votes, evaluated.labels).votes
         by = [name for name in USUAL if name in votes.columns and name != column]
         if not votes.are_counts and (compared := varying(votes, by, column)):
@@ -285,10 +285,10 @@ def _aggregators(
     if methods.strip().lower() != "all":
         return by_name(methods.split(","), scale, label_scale)
     if not scale.mirrored:
-        own = aggregators_or_usual(None, scale, label_scale)
-        others = ["neighbours"][n_parts < 2 :], [n for n in AGGREGATORS if n not in _NEEDS]
-        before, after = (by_name(names, scale, label_scale) for names in others)
-        return (*before, *own, *after)
+        usual = aggregators_or_usual(None, scale, label_scale)
+        other_names = ["neighbours"][n_parts < 2 :], [n for n in AGGREGATORS if n not in _NEEDS]
+        before, after = (by_name(names, scale, label_scale) for names in other_names)
+        return (*before, *usual, *after)
     left_out = set() if _has_confidences(votes, confidence) else set(_CONFIDENT)
     for name, needs in _NEEDS.items():
         if needs.decisions is None:

@@ -147,8 +147,8 @@ def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
                 mark.check(name, values[name], typed.files(name))
             made: dict[str, Any] = {}
             for name, group in groups.items():
-                own = {f.name: values.pop(f.name, typed) for f in fields(group)}
-                made[name] = typed if group is CommandLine else group(**own)
+                group_values = {f.name: values.pop(f.name, typed) for f in fields(group)}
+                made[name] = typed if group is CommandLine else group(**group_values)
             values |= made
             return command(**values)
         except InputError as error:
@@ -172,5 +172,5 @@ def _option_of(command: Any, argument: str) -> str | None:
     option = _OPTIONS.get(argument)
     if option is None:
         return None
-    own = {name for parameter in command.params for name in parameter.opts}
-    return option if option.partition(" ")[0] in own else None
+    flags = {name for parameter in command.params for name in parameter.opts}
+    return option if option.partition(" ")[0] in flags else None

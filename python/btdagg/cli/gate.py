@@ -108,13 +108,13 @@ def gate(
         require(data.votes, [by])
         values = data.votes.values(by).drop_nulls().sort().to_list()
         parts = {value: data.votes.filter({by: [value]}) for value in values}
-    told: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
-    told |= {"population": reading.population, "panel": reading.panel}
-    told["covariates"] = reading.covariates_for(fitted)
+    settings: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
+    settings |= {"population": reading.population, "panel": reading.panel}
+    settings["covariates"] = reading.covariates_for(fitted)
     results = {}
     for name, part in parts.items():
         with within("" if by is None else f"{by} {name}: "), differences_said():
-            result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **told)
+            result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **settings)
         has_design = "probability" in data.gold.columns or result.n_labels == result.n_items
         remarks = what_is_pooled(part, "takes", [] if by is None else [by])
         results[name] = with_remarks(result, remarks + about_drawing(data, has_design))

@@ -130,8 +130,8 @@ class JobFlags(ProjectOption):
             "stream cannot be combined with batches; leave it out",
             "stream",
         )
-        own = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
-        return JudgeSettings(judging=judging, rule=rule, **own)
+        values = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
+        return JudgeSettings(judging=judging, rule=rule, **values)
 
     def _judge_of_project(self) -> dict[str, Any]:
         # A project that is only found sends nobody's key to its endpoint.

@@ -148,10 +148,12 @@ def label(
     scale = project.scale("labels") or PAIRS
     of_judge = None
     if votes is not None:
-        own = scale
+        judge_scale = scale
         with suppress(InputError):  # a judge may have a scale of its own
-            own = scale_in(raw[-1])
-        of_judge = read_votes(raw[-1], scale=own if own.mode == scale.mode else scale)
+            judge_scale = scale_in(raw[-1])
+        of_judge = read_votes(
+            raw[-1], scale=judge_scale if judge_scale.mode == scale.mode else scale
+        )
     called = sides_of(all_pairs, project.setting("a"), project.setting("b"), scale=scale)
     if n_identical := all_pairs.n_identical:
         note(f"{n_identical} pairs of {pairs} have the same text on both sides")

@@ -175,8 +175,8 @@ def plan(
         prior=fitted_prior,
         population=population,
     )
-    own = rule.kind + WITH_COVARIATES * bool(fitted.covariates)
-    expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, own))
+    rule_name = rule.kind + WITH_COVARIATES * bool(fitted.covariates)
+    expected = next(row for row in planned.budgets if (row.n, row.rule) == (n_votes, rule_name))
     anchors = None
     if drift is not None:
         expect(items.scale.mirrored, "drift", drift, "none for grades")

@@ -73,14 +73,14 @@ def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[obj
     by = [column for column in ("task", "judge") if column in data.votes.columns]
     if not by:
         return {}
-    own = {key for key, _ in data.votes.partition(by)}
+    used_keys = {key for key, _ in data.votes.partition(by)}
     gold, everything = data.beside
-    alike = votes_alike(everything, data.votes)
-    parts = labelled_parts(alike, gold, by, n_votes)
+    votes = votes_alike(everything, data.votes)
+    parts = labelled_parts(votes, gold, by, n_votes)
     return {
         " ".join(key): (items.pooled, items.labels)
         for key, items in parts.items()
-        if key not in own
+        if key not in used_keys
     }
 
 
@@ -88,23 +88,23 @@ def votes_alike(everything: Votes, used: Votes) -> Votes:
     """Return the votes of all tasks and judges that are otherwise from where those used are."""
     from btdagg.votes.provenance import COLUMNS
 
-    alike = {
+    used_values = {
         column: used.values(column).unique().drop_nulls().to_list()
         for column in COLUMNS
         if column in used.columns and column not in ("task", "judge")
     }
-    values_of = {column: values for column, values in alike.items() if values}
+    values_of = {column: values for column, values in used_values.items() if values}
     return everything.filter(values_of) if values_of else everything
 
 
 def neighbours_in(everything: Histogram, used: Histogram) -> dict[str, tuple[object, object]]:
     """Return counts and labels of the tasks and judges of a histogram that are not those used."""
     by = [column for column in ("task", "judge") if column in everything.columns]
-    own = {key for key, _ in used.partition(by)}
+    used_keys = {key for key, _ in used.partition(by)}
     return {
         " ".join(key): part.items()
         for key, part in everything.partition(by)
-        if key not in own and part.frame["label"].count()
+        if key not in used_keys and part.frame["label"].count()
     }
 
 
@@ -125,20 +125,23 @@ def methods_with_priors(
     names = {written: "calibrated"}
     if written not in ("weak", "none"):
         names["weak"] = "calibrated, weak prior"
-    others = aggregators_or_usual(methods, scale, label_scale)
+    aggregators = aggregators_or_usual(methods, scale, label_scale)
     if methods is None and scale.mirrored:
         names.setdefault("none", plain or "calibrated, no prior")
-        others = (Threshold(scale=scale, label_scale=label_scale), *others)
+        aggregators = (Threshold(scale=scale, label_scale=label_scale), *aggregators)
 
     def made(kind: str, name: str) -> Aggregator:
-        own = kind if kind == "neighbours" else chosen_prior(kind, None, scale)
-        return Calibrated(name, own, scale=scale, label_scale=label_scale)
+        model_prior = kind if kind == "neighbours" else chosen_prior(kind, None, scale)
+        return Calibrated(name, model_prior, scale=scale, label_scale=label_scale)
 
     calibrated = {_kind(of): of for of in (made(*pair) for pair in names.items())}
     if methods is not None and prior in (None, "none"):
-        return tuple(calibrated.get(_kind(of), of) for of in others)
+        return tuple(calibrated.get(_kind(of), of) for of in aggregators)
     used = {*calibrated, *names.values()}
-    return (*calibrated.values(), *(of for of in others if used.isdisjoint((_kind(of), of.name))))
+    return (
+        *calibrated.values(),
+        *(of for of in aggregators if used.isdisjoint((_kind(of), of.name))),
+    )
 
 
 def _kind(method: Aggregator) -> tuple[Any, ...]:
@@ -169,11 +172,11 @@ def words_of(*priors: AnyPrior | Literal["neighbours"], without: str = "is the p
 
 def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
     """Say which priors the methods of an evaluation have, if any has one."""
-    own: list[Any] = [of for of in methods or () if getattr(of, "prior", None) is not None]
-    if not own:
+    with_prior: list[Any] = [of for of in methods or () if getattr(of, "prior", None) is not None]
+    if not with_prior:
         return []
-    without = "is the paper's fit" if own[0].scale.mirrored else "is flat"
-    return [words_of(*(of.prior for of in own), without=without)]
+    without = "is the paper's fit" if with_prior[0].scale.mirrored else "is flat"
+    return [words_of(*(of.prior for of in with_prior), without=without)]
 
 
 def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibration) -> str:

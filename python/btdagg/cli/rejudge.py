@@ -145,8 +145,8 @@ def rejudge(
     say(found.answer)
     say(found.next_step)
     if costs[0] is not None:
-        beside = "" if costs[1] is None else f", {costs[1]:.3g} with the old judge"
-        say(f"a vote costs {costs[0]:.3g}{beside}")
+        old_cost = "" if costs[1] is None else f", {costs[1]:.3g} with the old judge"
+        say(f"a vote costs {costs[0]:.3g}{old_cost}")
     note(*found.warnings)
     found.model.save(output)
     say(f"wrote {output}")
@@ -178,10 +178,10 @@ def _with_all_votes(new: pl.DataFrame, pairs: Pairs, n: int) -> pl.DataFrame:
 
 
 def _same_judge(old: Votes, setup: Setup) -> str:
-    own, values = Provenance.of(old), {name: getattr(setup, name) for name in COLUMNS[:3]}
+    provenance, values = Provenance.of(old), {name: getattr(setup, name) for name in COLUMNS[:3]}
     if values["temperature"] is None:
         values["temperature"] = "default"
-    if not own.judge or own.other_values(values):
+    if not provenance.judge or provenance.other_values(values):
         return ""
     return (
         f"votes of {old.source} are by {setup.judge} too, with the same template and temperature; "

@@ -94,7 +94,7 @@ def sql(
         # Names that the decision alone can have: of counts, or of a mean.
         named = {} if fitted is None else signature(fitted.to_sql).parameters
         allowed = [name for name in named if name not in ("dialect", "columns", "covariates")]
-    known = () if fitted is None else [own.name for own in fitted.covariates]
+    known = () if fitted is None else [covariate.name for covariate in fitted.covariates]
     column, samples = _columns(keys, [*allowed, *known, "strength"])
     covariates = {name: column.pop(name) for name in known if name in column}
     strength: Any = column.pop("strength", None)
@@ -122,12 +122,12 @@ def sql(
 
         where: dict[str, list[str]] = {}
         for name, value in parse_pairs(filters, "filters", "COLUMN=VALUE"):
-            own = project.column("votes", name.lower(), name) or [name]
-            where.setdefault("+".join(own), []).append(value)
+            columns = project.column("votes", name.lower(), name) or [name]
+            where.setdefault("+".join(columns), []).append(value)
         verdict = column.get("vote", column.get("score"))
-        if verdict is None and (own := parts("votes", "vote") or parts("votes", "score")):
-            verdict = own[0]
-        others: Any = {name: column[name] for name in _OF_VOTES if name in column}
+        if verdict is None and (columns := parts("votes", "vote") or parts("votes", "score")):
+            verdict = columns[0]
+        of_votes: Any = {name: column[name] for name in _OF_VOTES if name in column}
         table = VotesTable(
             _parts(votes, dialect),
             item=parts("votes", "item", "item"),
@@ -136,7 +136,7 @@ def sql(
             where=where,
             strength=strength,
             covariates=covariates,
-            **others,
+            **of_votes,
         )
     if labels is not None and table is not None:
         forbid(
