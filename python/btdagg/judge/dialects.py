@@ -111,13 +111,13 @@ def model_of(
         "may_tokenize_special_tokens_in_content": False,  # votes are of texts as they are
         "supports_json_schema_output": True,
     }
-    own: Any
+    ai_provider: Any
     if provider == "google":
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
-        own = GoogleProvider(**{k: v for k, v in sending.items() if k != "timeout"})
-        return GoogleModel(name, provider=own, profile=profile)
+        ai_provider = GoogleProvider(**{k: v for k, v in sending.items() if k != "timeout"})
+        return GoogleModel(name, provider=ai_provider, profile=profile)
     if provider == "bedrock":
         import boto3
         from botocore.config import Config
@@ -126,17 +126,17 @@ def model_of(
 
         config = Config(retries={"total_max_attempts": 1}, read_timeout=sending["timeout"])
         url = sending["base_url"] or None
-        own = BedrockProvider(
+        ai_provider = BedrockProvider(
             bedrock_client=boto3.client("bedrock-runtime", endpoint_url=url, config=config)
         )
-        return BedrockConverseModel(name, provider=own, profile=profile)
+        return BedrockConverseModel(name, provider=ai_provider, profile=profile)
     library = library_of(provider, sending)
     if provider == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        own = AnthropicProvider(anthropic_client=library)
-        return AnthropicModel(name, provider=own, profile=profile)
+        ai_provider = AnthropicProvider(anthropic_client=library)
+        return AnthropicModel(name, provider=ai_provider, profile=profile)
     profile |= {
         "thinking_tags": _NO_TAGS,
         "openai_supports_reasoning": False,  # what goes with thinking, the endpoint knows
@@ -144,8 +144,8 @@ def model_of(
         "openai_chat_streaming_requires_finish_reason": True,
         "openai_system_prompt_role": "developer" if is_developer else "system",
     }
-    own = OpenAIProvider(openai_client=library)
-    return CompatibleModel(name, provider=own, profile=profile)
+    ai_provider = OpenAIProvider(openai_client=library)
+    return CompatibleModel(name, provider=ai_provider, profile=profile)
 
 
 def library_of(provider: str, sending: Mapping[str, Any]) -> Any:
@@ -217,10 +217,10 @@ class CompatibleModel(OpenAIChatModel):
             choice["message"] = message
             tokens = (choice.get("logprobs") or {}).get("content") or ()
             for token in tokens:
-                others = [
+                top_tokens = [
                     o for o in token.get("top_logprobs") or () if o.get("logprob") is not None
                 ]
-                token.update(token=token.get("token") or "", top_logprobs=others)
+                token.update(token=token.get("token") or "", top_logprobs=top_tokens)
         full = chat.ChatCompletion.model_construct(**{**sent, "choices": choices})
         valid: Any = super()._validate_completion(full)
         valid.usage = usage_of(response.usage.model_dump() if response.usage else None)

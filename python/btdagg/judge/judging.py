@@ -278,11 +278,11 @@ class Judging:
         """Messages with the template's instructions in the role that is asked for."""
         if self.system_role == "system" or messages[0]["role"] != "system":
             return messages
-        first, *others = messages
+        first, *rest = messages
         if self.system_role == "developer":
-            return [{**first, "role": "developer"}, *others]
-        content = f"{first['content']}\n\n{others[0]['content']}"
-        return [{**others[0], "content": content}, *others[1:]]
+            return [{**first, "role": "developer"}, *rest]
+        content = f"{first['content']}\n\n{rest[0]['content']}"
+        return [{**rest[0], "content": content}, *rest[1:]]
 
     def request(self, work: Work, order: Order) -> ChatRequest:
         """What is asked about an item in an order."""

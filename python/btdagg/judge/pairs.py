@@ -180,10 +180,10 @@ def read_pairs(
     is_pair = {*table.columns}.isdisjoint(_NAMES["response"]) or not {*table.columns}.isdisjoint(
         (*_NAMES["a"], *_NAMES["b"])
     )
-    others = ("response",) if is_pair else ("a", "b")
+    left_out = ("response",) if is_pair else ("a", "b")
     renamed = {}
     for name, names in _NAMES.items():
-        if name in others:
+        if name in left_out:
             continue
         column = next((other for other in names if other in table.columns), None)
         if column is not None:

@@ -410,9 +410,9 @@ def _tokens_of(details: Mapping[str, Any]) -> tuple[Token, ...]:
         Token(
             token.get("token") or "",
             logprob(token),
-            {other.get("token") or "": logprob(other) for other in others or ()},
+            {other.get("token") or "": logprob(other) for other in top_tokens or ()},
         )
-        for token, others in zip_longest(tokens, alternatives[: len(tokens)])
+        for token, top_tokens in zip_longest(tokens, alternatives[: len(tokens)])
     )
 
 

@@ -89,7 +89,7 @@ def _words_of_choices(first: str, second: str, tie: str | None, *, is_steps: boo
         points[tie.casefold()] = (0, 0)
     points |= {first.casefold(): (1, 0), second.casefold(): (0, 1)}
     word = "|".join(re.escape(name) for name in sorted(points, key=len, reverse=True))
-    ties = "|".join(re.escape(name) for name, each in points.items() if each == (0, 0))
+    ties = "|".join(re.escape(name) for name, point in points.items() if point == (0, 0))
     side = f"{re.escape(first)}|{re.escape(second)}"
     value = (
         rf"(?:(?P<left>{side})\s*(?P<than>>+|<+|=+|≈|≫|≪)\s*(?P<right>{side})"
@@ -231,7 +231,9 @@ def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
     statements = _statements(text, words, kind)
     verdicts = [statement for statement in statements if statement.counts]
     if not verdicts:
-        unclear = [each for each in statements if each.form and each.verdict is None]
+        unclear = [
+            statement for statement in statements if statement.form and statement.verdict is None
+        ]
         return unclear[-1] if unclear else None
     in_form = [verdict for verdict in verdicts if verdict.form == kind]
     chosen = (in_form or verdicts)[-1]
@@ -246,24 +248,24 @@ def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
 
 def _statements(text: str, words: Words, kind: Kind) -> list[Statement]:
     objects = _objects(text, words)
-    begins, ends = [each.start for each in objects], [each.end for each in objects]
+    begins, ends = [span.start for span in objects], [span.end for span in objects]
 
     def outside(statements: Iterable[Statement]) -> list[Statement]:
-        places = ((bisect_right(begins, each.start), each) for each in statements)
-        return [each for k, each in places if not k or each.start >= ends[k - 1]]
+        places = ((bisect_right(begins, statement.start), statement) for statement in statements)
+        return [statement for k, statement in places if not k or statement.start >= ends[k - 1]]
 
     found = _without_lists(text, objects)
     for recogniser in (_tags, _labels):
         found += _without_lists(text, outside(recogniser(text, words)))
     # What takes back the last verdict in the form asked for may follow it without a stop.
-    asked = (each.end for each in found if each.counts and each.form == kind)
+    asked = (statement.end for statement in found if statement.counts and statement.form == kind)
     found += outside(_retractions(text, max(asked, default=0)))
-    places = sorted(each.start for each in found)
+    places = sorted(statement.start for statement in found)
     for bare in outside(_bare(text, words, kind)):
         k = bisect_left(places, bare.start)
         if k == len(places) or places[k] > bare.end:
             found.append(bare)
-    return sorted(found, key=lambda each: each.start)
+    return sorted(found, key=lambda statement: statement.start)
 
 
 def _is_final(text: str, stated: Statement) -> bool:
@@ -275,27 +277,27 @@ def _is_final(text: str, stated: Statement) -> bool:
 def _without_lists(text: str, statements: list[Statement]) -> list[Statement]:
     """Take what is in one sentence, or line after line, for choices, if not all of it agrees."""
     runs: list[list[Statement]] = []
-    for each in statements:
-        if runs and _are_items(text, runs[-1][-1], each) and not _is_final(text, each):
-            runs[-1].append(each)
+    for statement in statements:
+        if runs and _are_items(text, runs[-1][-1], statement) and not _is_final(text, statement):
+            runs[-1].append(statement)
         else:
-            runs.append([each])
-    listed = [len({each.verdict for each in run}) > 1 for run in runs]
+            runs.append([statement])
+    listed = [len({statement.verdict for statement in run}) > 1 for run in runs]
     return [
-        each._replace(verdict=None, why=_CONTRADICTED, counts=False) if is_list else each
+        statement._replace(verdict=None, why=_CONTRADICTED, counts=False) if is_list else statement
         for run, is_list in zip(runs, listed, strict=True)
-        for each in run
+        for statement in run
     ]
 
 
-def _are_items(text: str, one: Statement, other: Statement) -> bool:
+def _are_items(text: str, first: Statement, second: Statement) -> bool:
     """Whether two are in one sentence, in lines that begin alike, or under their own headings."""
-    between = text[one.end : min(other.start, one.end + _NEAR)]
+    between = text[first.end : min(second.start, first.end + _NEAR)]
     if any(_retractions(between)):
         return False
     if not _SENTENCE_ENDS.search(between):
         return True
-    *above, before = text[max(one.start - _NEAR, 0) : one.start].split("\n")
+    *above, before = text[max(first.start - _NEAR, 0) : first.start].split("\n")
     _, *middle, last = between.split("\n") if "\n" in between else ("", "-", "")
     heads = _ITEM.fullmatch(before), _ITEM.fullmatch(last)
     if None in heads:
@@ -447,8 +449,10 @@ def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
     for keys in ((words.asked,), *words.keys):
         values = [(key, fields[key]) for key in keys if not isinstance(fields.get(key, {}), dict)]
         stated = [(key, statement_of("json", (0, 0), value, words)) for key, value in values]
-        if read := [each for key, each in stated if each.verdict or key in words.always]:
-            verdicts = [each for each in read[1:] if each.verdict]
+        if read := [
+            statement for key, statement in stated if statement.verdict or key in words.always
+        ]:
+            verdicts = [statement for statement in read[1:] if statement.verdict]
             return _agreed([read[0], *verdicts])._replace(fields=fields)
     return None
 

@@ -237,13 +237,13 @@ def _covariates(pairs: Pairs, rule_of: RuleOf) -> dict[str, dict[str, float]]:
         rows.setdefault(id(model), []).append(row)
         keys.append(pair.key)
     known: dict[str, dict[str, float]] = {}
-    for of_model, own in rows.items():
+    for of_model, model_rows in rows.items():
         model = models[of_model]
-        counts = np.zeros((len(own), len(model.scale.points)))
-        facts = pairs.facts[own].to_dict() if model.covariates else {}
+        counts = np.zeros((len(model_rows), len(model.scale.points)))
+        facts = pairs.facts[model_rows].to_dict() if model.covariates else {}
         columns = covariates_in(facts, model, counts, pairs.source) or {}
         for name, values in columns.items():
-            for row, value in zip(own, values.tolist(), strict=True):
+            for row, value in zip(model_rows, values.tolist(), strict=True):
                 known.setdefault(keys[row], {})[name] = value
     return known
 

@@ -217,10 +217,10 @@ class AnthropicBatches(BatchEndpoint):
     def line(self, key: str, body: Mapping[str, Any], request: ChatRequest) -> dict[str, Any]:
         """Return a request as files have it; `body` has the settings, `request` the messages."""
         system = [m["content"] for m in request.messages if m["role"] in _SYSTEM]
-        others = [dict(m) for m in request.messages if m["role"] not in _SYSTEM]
+        messages = [dict(m) for m in request.messages if m["role"] not in _SYSTEM]
         params = {name: value for name, value in body.items() if name != "system"}
         params |= {"system": "\n\n".join(system)} if system else {}
-        return {"custom_id": key, "params": {**params, "messages": others}}
+        return {"custom_id": key, "params": {**params, "messages": messages}}
 
     async def upload(self, file: Path) -> str:
         """Nothing is sent before the batch is made."""

@@ -115,52 +115,53 @@ class BatchDesk:
 
     async def send(self, batch: int) -> Batch | None:
         """Send a batch, unless it is sent."""
-        held = self.owner.hold_batch(batch)
+        held_batch = self.owner.hold_batch(batch)
         self.owner.commit()
-        if held is None or held.state == "sent":
-            return held
+        if held_batch is None or held_batch.state == "sent":
+            return held_batch
         try:
-            return await self._sent(held)
+            return await self._sent(held_batch)
         except FileNotFoundError:
             raise EndpointError(
-                f"{held.file} no longer exists; `btdagg batch cancel {held.id}` frees its samples"
+                f"{held_batch.file} no longer exists; "
+                f"`btdagg batch cancel {held_batch.id}` frees its samples"
             ) from None
         finally:
             self.owner.roll_back()
 
-    async def _sent(self, held: Batch) -> Batch:
-        may_be_made = held.state == "sending"
-        if held.input_file is None:
-            file = await self.endpoint.upload(Path(held.file))
-            held = self._noted(held, input_file=file)
+    async def _sent(self, batch: Batch) -> Batch:
+        may_be_made = batch.state == "sending"
+        if batch.input_file is None:
+            file = await self.endpoint.upload(Path(batch.file))
+            batch = self._noted(batch, input_file=file)
         if not may_be_made:
-            held = self._noted(held, state="sending")
+            batch = self._noted(batch, state="sending")
         remote, attempt = None, 0
         while remote is None:
             if may_be_made:
-                remote = await self._made_before(held)
+                remote = await self._made_before(batch)
             if remote is None:
                 attempt += 1
                 try:
-                    remote = await self.endpoint.create(held)
+                    remote = await self.endpoint.create(batch)
                 except CallError as error:
                     if not error.may_pass or attempt >= _ATTEMPTS:
                         raise
                     may_be_made = True
                     await asyncio.sleep(error.retry_after)
-        return self._noted(held, state="sent", remote=remote)
+        return self._noted(batch, state="sent", remote=remote)
 
-    def _noted(self, held: Batch, **values: Any) -> Batch:
-        self.owner.note_batch(held.id, **values)
+    def _noted(self, batch: Batch, **values: Any) -> Batch:
+        self.owner.note_batch(batch.id, **values)
         self.owner.commit()
-        return replace(held, **values)
+        return replace(batch, **values)
 
-    async def _made_before(self, held: Batch) -> str | None:
+    async def _made_before(self, batch: Batch) -> str | None:
         taken = self.owner.remotes()
         self.owner.commit()
         for wait in (0.0, _ARRIVED_AFTER):
             await asyncio.sleep(wait)
-            remote = await self.endpoint.find(held, taken)
+            remote = await self.endpoint.find(batch, taken)
             if remote is not None:
                 return remote
         return None
@@ -183,12 +184,12 @@ class BatchDesk:
             return collected
         results = await self.endpoint.results(remote)
         try:
-            held = self.owner.hold_batch(batch.id)
-            if held is None:
+            held_batch = self.owner.hold_batch(batch.id)
+            if held_batch is None:
                 return None
-            answered = self._answered(held, results, collected)
-            self.owner.save(held.ask, answered, held.owner)
-            self.owner.close_batch(held, "collected")
+            answered = self._answered(held_batch, results, collected)
+            self.owner.save(held_batch.ask, answered, held_batch.owner)
+            self.owner.close_batch(held_batch, "collected")
             self.owner.commit()
         finally:
             self.owner.roll_back()
@@ -249,23 +250,23 @@ class BatchDesk:
 
     async def cancel(self, batch: int) -> int | None:
         """End a batch, here or at the endpoint; return how many samples are free (0 there)."""
-        held = self.owner.hold_batch(batch)
+        held_batch = self.owner.hold_batch(batch)
         self.owner.commit()
-        if held is None:
+        if held_batch is None:
             return None
-        remote = held.remote
-        if held.state == "sending":
-            remote = await self._made_before(held)
+        remote = held_batch.remote
+        if held_batch.state == "sending":
+            remote = await self._made_before(held_batch)
         if remote is None:
             return self.forget(batch)
         await self.endpoint.cancel(remote)
-        self._noted(held, state="sent", remote=remote)
+        self._noted(held_batch, state="sent", remote=remote)
         return 0
 
     def forget(self, batch: int) -> int | None:
         """Free what is in a batch, sent or not."""
-        held = self.owner.hold_batch(batch)
-        freed = None if held is None else self.owner.close_batch(held, "dropped")
+        held_batch = self.owner.hold_batch(batch)
+        freed = None if held_batch is None else self.owner.close_batch(held_batch, "dropped")
         self.owner.commit()
         return freed
 

@@ -265,12 +265,12 @@ class Owner:
         table = schema.batches
         query = sa.select(table.c.holder, *_BATCH).where(table.c.id == batch)
         holder, *row = self._connection.execute(query.with_for_update()).one()
-        held = Batch(*row)
+        held_batch = Batch(*row)
         is_elsewhere = holder not in (None, self.id) and not self._locks.is_dead(holder)
-        if is_elsewhere or held.state not in _OPEN:
+        if is_elsewhere or held_batch.state not in _OPEN:
             return None
         self.note_batch(batch, holder=self.id)
-        return held
+        return held_batch
 
     def note_batch(self, batch: int, **values: Any) -> None:
         """Write down what has become of a batch, or that nobody is at it (``holder=None``)."""
