@@ -224,8 +224,8 @@ class Cell(Drawn, Readable):
         """Score of a method less that of another, with its 95% interval, as each of them has."""
         if self.new_items is not None:
             return self.new_items.difference(first, second, score)
-        own, other = (getattr(self.methods[place], score) for place in (first, second))
-        return mean_interval(own - other)
+        of_first, of_second = (getattr(self.methods[place], score) for place in (first, second))
+        return mean_interval(of_first - of_second)
 
     @property
     def point(self) -> int | None:
@@ -303,12 +303,13 @@ class Cell(Drawn, Readable):
         else:
             which = f"the {n} methods" if len(first) == n else f"the best of {n} methods"
             text = f"{which} do not differ significantly: {'; '.join(first)}"
-        plain, own = self.baseline, self.calibrated
-        if plain is None or own is None or plain == own:
+        plain, calibrated = self.baseline, self.calibrated
+        if plain is None or calibrated is None or plain == calibrated:
             return text
-        more = self.difference(plain, own)
+        more = self.difference(plain, calibrated)
         return (
-            f"{text}. MAE of {self.methods[plain].name} minus that of {self.methods[own].name}: "
+            f"{text}. MAE of {self.methods[plain].name} minus that of "
+            f"{self.methods[calibrated].name}: "
             f"{more.mean:z.3f} (95% interval {more.low:z.3f} to {more.high:z.3f})"
         )
 

@@ -103,11 +103,11 @@ class Comparison(Readable):
         least = int(self.difference.mean > 0)
         ends = self.difference[1:] if least else [-end for end in self.difference[:0:-1]]
         name, other = self.names[least], self.names[1 - least]
-        own, others = (f"{self.mae[place].mean:.3f}" for place in (least, 1 - least))
-        verdict, may_be = f"better: {name}, MAE {own} against {others}", ""
+        mae, other_mae = (f"{self.mae[place].mean:.3f}" for place in (least, 1 - least))
+        verdict, may_be = f"better: {name}, MAE {mae} against {other_mae}", ""
         if self.better is None:
             may_be = f"; {other} may be worse by up to {ends[1]:.3f}" if ends[1] > 0 else ""
-            verdict = f"no significant difference: MAE {own} ({name}), {others} ({other})"
+            verdict = f"no significant difference: MAE {mae} ({name}), {other_mae} ({other})"
         return (
             f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
@@ -179,13 +179,15 @@ def compare(
     expect(not isinstance(names, str) and len(names) == 2, "names", names, "two names")
     of_methods, of_numbers = _two(methods, "methods"), _two(n_votes, "n_votes")
     known = _two(covariates, "covariates")
-    own, other = zip(of_methods, of_numbers, _two(scale, "scale"), strict=True)
-    if first is second and own == other and known[0] is known[1]:
+    first_settings, second_settings = zip(of_methods, of_numbers, _two(scale, "scale"), strict=True)
+    if first is second and first_settings == second_settings and known[0] is known[1]:
         raise InputError("first and second are the same votes, decided in the same way")
     ways, used, unlabelled = zip(
         *(
-            _labelled(way, labels, groups, label_scale, beside, *settings)
-            for way, settings, beside in zip((first, second), (own, other), known, strict=True)
+            _labelled(way, labels, groups, label_scale, way_covariates, *settings)
+            for way, settings, way_covariates in zip(
+                (first, second), (first_settings, second_settings), known, strict=True
+            )
         ),
         strict=True,
     )
@@ -207,7 +209,9 @@ def compare(
         expect(population == "finite", "population", population, "'new' or 'finite'")
         raise InputError(UNKNOWN_UNIT, argument="labels")
     new_items = of.pop(population)
-    others = [own.difference(0, 1, level=level) for own in of.values() if left < 1 - MUCH]
+    differences = [
+        errors.difference(0, 1, level=level) for errors in of.values() if left < 1 - MUCH
+    ]
     return Comparison(
         (str(names[0]), str(names[1])),
         (new_items.interval(0, level=level), new_items.interval(1, level=level)),
@@ -221,14 +225,14 @@ def compare(
         len(ways[1]) - len(both[0]),
         n_unlabelled,
         population,
-        *others,
+        *differences,
     )
 
 
 def about_strengths(parts: Mapping[str, Items]) -> list[str]:
     """Say whether the strength of votes is better than their signs, a line for each part."""
-    own = parts.items() if len(parts) > 1 else (("", items) for items in parts.values())
-    return [line for name, items in own for line in about_strength(items, name)]
+    named_parts = parts.items() if len(parts) > 1 else (("", items) for items in parts.values())
+    return [line for name, items in named_parts for line in about_strength(items, name)]
 
 
 def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[str]:
@@ -282,8 +286,10 @@ def _labelled(
     if isinstance(labels, Labels):
         decisions = [] if needs.decisions is None else [needs.decisions]
         votes = way if isinstance(way, Votes) else None
-        own = Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
-        joined = join(votes, labels, own)
+        of_votes = (
+            Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
+        )
+        joined = join(votes, labels, of_votes)
         joined = joined if covariates is None else joined.with_covariates(covariates)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}
@@ -307,23 +313,28 @@ def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
             f"{len(rows)} labelled items have votes of both first and second, expected at least 2; "
             f"first begins with item {ids[0]!r}, second with item {next(iter(row_of))!r}"
         )
-    own, other = (way[r] for way, r in zip((first, second), np.transpose(rows), strict=True))
-    own.require_two_labels()
+    of_first, of_second = (
+        way[r] for way, r in zip((first, second), np.transpose(rows), strict=True)
+    )
+    of_first.require_two_labels()
     # Side by side, so that which is first changes no fold; what both have counts once, so that
     # folds of the same votes are those of `evaluate`.
     counts: dict[bytes, Any] = {
-        table.tobytes(): table for way in (own, other) for table in map(np.float64, _tables(way))
+        table.tobytes(): table
+        for way in (of_first, of_second)
+        for table in map(np.float64, _tables(way))
     }
-    beside = {
-        b"".join(c.tobytes() for c in way.content[2:]): way.content[2:] for way in (own, other)
+    columns = {
+        b"".join(c.tobytes() for c in way.content[2:]): way.content[2:]
+        for way in (of_first, of_second)
     }
     width = max(table.shape[1] for table in counts.values())  # grades may have two scales
     tables = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in counts.values()]
-    content = [np.stack(tables, axis=1), own.labels]
-    content += [column for key in sorted(beside) for column in beside[key]]
-    for way in (own, other):
-        way.__dict__.update(group_numbers=own.group_numbers, content=content)
-    return own, other
+    content = [np.stack(tables, axis=1), of_first.labels]
+    content += [column for key in sorted(columns) for column in columns[key]]
+    for way in (of_first, of_second):
+        way.__dict__.update(group_numbers=of_first.group_numbers, content=content)
+    return of_first, of_second
 
 
 def _tables(way: Items) -> list[NDArray[Any]]:

@@ -102,8 +102,8 @@ def with_neighbours(
 
 def quiet_fit(aggregator: Fitted, counts: ArrayLike, labels: ArrayLike) -> Fitted:
     """Return a fitted copy, whose warnings stay in it: each of a hundred splits would warn."""
-    own = copy(aggregator)
-    fitted: Fitted = getattr(own, "fit_quietly", own.fit)(counts, labels)
+    unfitted = copy(aggregator)
+    fitted: Fitted = getattr(unfitted, "fit_quietly", unfitted.fit)(counts, labels)
     return fitted
 
 
@@ -135,8 +135,8 @@ def _counted(
     gold = [part.labels[split.items] for split in decided]
     labels, k = part.label_scale.values, len(part.label_scale.points)
     matrices = np.empty((len(methods), len(decided), k, k), dtype=np.int64)
-    for number, (split, own) in enumerate(zip(decided, gold, strict=True)):
-        codes = k * np.searchsorted(labels, own) + np.searchsorted(labels, split.labels)
+    for number, (split, true_labels) in enumerate(zip(decided, gold, strict=True)):
+        codes = k * np.searchsorted(labels, true_labels) + np.searchsorted(labels, split.labels)
         for place, of_method in enumerate(codes):
             matrices[place, number] = np.bincount(of_method, minlength=k * k).reshape(k, k)
     pvalues = {}
@@ -148,7 +148,10 @@ def _counted(
             group = as_groups(part.groups, "items", len(part))
             shared = [group[split.items] for split in decided]
         for score, loss in protocol.losses.items():
-            losses = [loss(own, split.labels) for split, own in zip(decided, gold, strict=True)]
+            losses = [
+                loss(true_labels, split.labels)
+                for split, true_labels in zip(decided, gold, strict=True)
+            ]
             pvalues[score] = protocol.test.pvalues(losses, shared, protocol.splitter.seed)
     return Cell(
         tuple(
@@ -196,16 +199,19 @@ def _new_items(
         score: Score, of_items: NDArray[Any], of_refits: NDArray[Any], ends: NDArray[Any]
     ) -> None:
         # The written models are the first of the refits.
-        own = of_refits[:, 0].astype(np.float64)
+        written = of_refits[:, 0].astype(np.float64)
         of_refits = of_refits[:, 1:].mean(axis=2)
-        losses[score] = Losses(of_items, of_refits, own, float(ends.max()), float(ends.min()))
+        losses[score] = Losses(of_items, of_refits, written, float(ends.max()), float(ends.min()))
 
     scored: dict[Score, Loss] = {**protocol.losses, "bias": signed_error}
     for score, loss in scored.items():
         ends = loss(labels[:, None], labels)
         add(score, over_splits(loss), loss(part.labels, by_refits), ends)
     gold, refitted = part.labels.astype(np.float64), by_refits.astype(np.float64)
-    predicted = over_splits(lambda _, own: own), over_splits(lambda _, own: own.astype(float) ** 2)
+    predicted = (
+        over_splits(lambda _, decisions: decisions),
+        over_splits(lambda _, decisions: decisions.astype(float) ** 2),
+    )
     of_refits = disagreement(gold, refitted, refitted**2)
     add("kappa", disagreement(gold, *predicted), of_refits, np.array([0.0, 2.0]))
     if part.ratings is None:
@@ -219,8 +225,8 @@ def _new_items(
     shares = part.ratings / np.maximum(number, 1)[:, None]
     of_raters = shares @ away  # the mean loss of each label beside an item's raters
 
-    def beside_raters(rows: NDArray[Any], own: NDArray[Any]) -> NDArray[np.float64]:
-        return np.asarray(of_raters[rows, np.searchsorted(labels, own)])
+    def beside_raters(rows: NDArray[Any], decisions: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(of_raters[rows, np.searchsorted(labels, decisions)])
 
     rows = np.arange(len(part))
     among = ((of_raters * shares).sum(axis=1) * number)[several] / (number[several] - 1)

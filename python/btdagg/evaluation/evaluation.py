@@ -168,14 +168,14 @@ def evaluate(
     def around(n_votes: int | None) -> dict[Key, tuple[Items, NDArray[Any]]]:
         if not any(needs_of(method).neighbours for method in methods):
             return {}
-        near, beside = (
-            {} if own is None else labelled_parts(own, everything, columns, n_votes)
-            for own in (votes, options.get("neighbours"))
+        near, neighbours = (
+            {} if table is None else labelled_parts(table, everything, columns, n_votes)
+            for table in (votes, options.get("neighbours"))
         )
-        near |= {key: items for key, items in beside.items() if key not in parts}
+        near |= {key: items for key, items in neighbours.items() if key not in parts}
         return {key: (items, belonging(items)) for key, items in near.items()}
 
-    told = *_unmatched(votes, gold), _sharing(votes, gold)
+    item_counts = *_unmatched(votes, gold), _sharing(votes, gold)
     needed: dict[str, Any] = {"confidence": options.get("confidence")}
     needed["decisions"] = decisions_of(methods)
     require_columns(votes, numbers, **needed)
@@ -187,7 +187,7 @@ def evaluate(
     skipped: list[tuple[Key, str]] = []
 
     def scores() -> Scores:
-        return Scores(columns, tuple(cells), tuple(skipped), *told, about_data=gold.remarks)
+        return Scores(columns, tuple(cells), tuple(skipped), *item_counts, about_data=gold.remarks)
 
     for place, (key, part) in enumerate(parts.items(), 1):
         try:

@@ -141,10 +141,10 @@ class NewItems(Readable):
         """Return these methods and others on the same items; with `own`, own losses too."""
         both: dict[Score, Losses] = {}
         for score, losses in self.losses.items():
-            others = other.losses[score]
-            of_items = np.concatenate([losses.of_items, others.of_items])
-            of_refits = np.concatenate([losses.of_refits, others.of_refits])
-            pair = [part for part in (losses.own, others.own) if own and part is not None]
+            other_losses = other.losses[score]
+            of_items = np.concatenate([losses.of_items, other_losses.of_items])
+            of_refits = np.concatenate([losses.of_refits, other_losses.of_refits])
+            pair = [part for part in (losses.own, other_losses.own) if own and part is not None]
             written = np.concatenate(pair) if pair else None
             both[score] = Losses(of_items, of_refits, written, *losses[3:])
         return NewItems(both, self.groups)
@@ -156,8 +156,10 @@ class NewItems(Readable):
         for method in range(m):
             for other in range(method):
                 means, errors = np.transpose(self._means_and_errors(method, other, score))
-                alike = np.sqrt(np.abs(means) * self._worst(score) * self.left / self.n_groups)
-                errors = np.where(errors > 0, errors, np.maximum(alike, _LEAST_ERROR))
+                error_if_alike = np.sqrt(
+                    np.abs(means) * self._worst(score) * self.left / self.n_groups
+                )
+                errors = np.where(errors > 0, errors, np.maximum(error_if_alike, _LEAST_ERROR))
                 half = t_pvalues(means, errors, self.n_groups - 1) / 2
                 above = np.where(means > 0, half, 1 - half)  # of the difference being above 0
                 below = np.where(means > 0, 1 - half, half)
@@ -170,11 +172,11 @@ class NewItems(Readable):
 
     def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
         """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""
-        of_items, of_refits, own, *_ = self.losses[score]
+        of_items, of_refits, written, *_ = self.losses[score]
         refits = of_refits[method] - of_refits[other]
         pairs = [self._standard_error(of_items[method] - of_items[other], refits)]
-        if own is not None:
-            pairs.append(self._standard_error(own[method] - own[other], np.zeros(2)))
+        if written is not None:
+            pairs.append(self._standard_error(written[method] - written[other], np.zeros(2)))
         return pairs
 
     def _ends(self, mean: float, error: float, worst: float, level: float) -> tuple[float, float]:

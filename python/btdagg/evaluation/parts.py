@@ -152,16 +152,18 @@ class Neighbourhood:
             if name in self._untouched:
                 neighbours[name] = self._untouched[name]
             elif (kept := ~np.isin(names, left_out)).any():
-                own = items[kept]
-                neighbours[name] = neighbour_of(own.pooled, own.labels, own.scale, own.label_scale)
+                part = items[kept]
+                neighbours[name] = neighbour_of(
+                    part.pooled, part.labels, part.scale, part.label_scale
+                )
         return prior_of(neighbours) if neighbours else None
 
 
 def belonging(items: Items) -> NDArray[np.object_]:
     """Return what each item belongs to, in all parts: its group, or itself."""
     if items.groups is not None:
-        own: NDArray[np.object_] = items.groups
-        return own
+        groups: NDArray[np.object_] = items.groups
+        return groups
     *columns, _ = (n for n in items.scale.mode.key if n == "item" or n in items.table.columns)
     whole = [repr(items.table.values(name).first()) for name in columns]
     return np.array([" ".join([*whole, repr(n)]) for n in items.ids.tolist()], dtype=np.object_)

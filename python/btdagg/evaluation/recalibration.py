@@ -74,8 +74,8 @@ class Recalibration(Readable):
     @property
     def old_model_holds(self) -> bool | None:
         """False where the new model is better beyond chance; None where that cannot be told."""
-        told = {"the old model": True, "the new model": False}
-        return None if self.models is None else told.get(self.models.better or "")
+        verdicts = {"the old model": True, "the new model": False}
+        return None if self.models is None else verdicts.get(self.models.better or "")
 
     @property
     def answer(self) -> str:
@@ -121,7 +121,10 @@ class Recalibration(Readable):
         """Return the numbers and sentences as plain values."""
         numbers = {"n_labels": self.n_labels, "n_again": self.n_again}
         both = {"judges": self.judges, "models": self.models}
-        compared = {name: None if own is None else own.as_dict() for name, own in both.items()}
+        compared = {
+            name: None if comparison is None else comparison.as_dict()
+            for name, comparison in both.items()
+        }
         holds = {"old_model_holds": self.old_model_holds, "items_wanted": self.items_wanted}
         sentences = {"sentence": self.answer, "next_step": self.next_step}
         return {**sentences, **numbers, **holds, **compared, "warnings": [*self.warnings]}
@@ -192,16 +195,18 @@ def recalibrate(
         origin = Provenance.of(old_counts)
         known = origin.of_fit(old.max_votes, old.n_labels)
         old = replace(old, model=replace(old.model, provenance=known))
-        own = Provenance.of(new_counts)
-        warnings += origin.other_strength(own.strength, own.full_margins)
+        provenance = Provenance.of(new_counts)
+        warnings += origin.other_strength(provenance.strength, provenance.full_margins)
     if not len(again):
         fitted = old
     else:
-        own = fitted.model.provenance or Provenance()
+        provenance = fitted.model.provenance or Provenance()
         if isinstance(new_counts, Votes):
-            own = replace(Provenance.of(new_counts), n_votes=own.n_votes, n_labels=own.n_labels)
-        own = replace(own, ancestry=(f"{old_name}, {old.n_labels} labels",))
-        fitted = replace(fitted, model=replace(fitted.model, provenance=own))
+            provenance = replace(
+                Provenance.of(new_counts), n_votes=provenance.n_votes, n_labels=provenance.n_labels
+            )
+        provenance = replace(provenance, ancestry=(f"{old_name}, {old.n_labels} labels",))
+        fitted = replace(fitted, model=replace(fitted.model, provenance=provenance))
     judges = models = wanted = None
     if len(np.unique(items.group_numbers[again])) > 1:
         errors = _errors_on(items, new, again, protocol)
@@ -228,16 +233,16 @@ def _both(
         for name, votes in (("old_counts", old), ("new_counts", new)):
             expect(isinstance(votes, Votes), name, type(votes).__name__, "Votes beside Labels")
         require_alike(old.scale, new.scale)
-        items, others = old.items(labels).labelled(), new.items()
+        items, new_items = old.items(labels).labelled(), new.items()
         forbid(
             len({*map(str, items.ids.tolist())}) < len(items),
             "old_counts has items in several tasks, expected one: filter by task",
             "old_counts",
         )
-        row_of = {str(item): row for row, item in enumerate(others.ids.tolist())}
+        row_of = {str(item): row for row, item in enumerate(new_items.ids.tolist())}
         rows = [row_of.get(str(item), -1) for item in items.ids.tolist()]
-        blank = np.zeros((1, others.pooled.shape[1]), dtype=others.pooled.dtype)
-        return items, np.concatenate([others.pooled, blank])[rows]
+        blank = np.zeros((1, new_items.pooled.shape[1]), dtype=new_items.pooled.dtype)
+        return items, np.concatenate([new_items.pooled, blank])[rows]
     items = Items(
         counts=old, labels=labels, groups=groups, scale=scale or PAIRS, label_scale=label_scale
     )
@@ -272,7 +277,9 @@ def _errors_on(
 
     def losses(rows: NDArray[np.intp], of: NDArray[np.intp]) -> NDArray[np.float64]:
         # Whose votes they were fitted to is no news here.
-        old, fitted = (replace(own.model, provenance=None) for own in _fits(items, new, rows))
+        old, fitted = (
+            replace(calibration.model, provenance=None) for calibration in _fits(items, new, rows)
+        )
         decided = [old.decide(items.pooled[of]), old.decide(new[of]), fitted.decide(new[of])]
         return absolute_error(items.labels[of], np.stack(decided)).astype(np.float64)
 
@@ -285,13 +292,13 @@ def _errors_on(
             sizes.append(len(rows))
     of_items = total[:, again] / times[again]
     drawn = [
-        np.repeat(np.arange(len(items)), own.astype(np.int64))
-        for own in protocol.resampled(group, content)
+        np.repeat(np.arange(len(items)), weights.astype(np.int64))
+        for weights in protocol.resampled(group, content)
     ]
     of_refits = np.stack([losses(rows, again).mean(axis=1) for rows in drawn], axis=1)
-    worst, own = float(np.ptp(items.label_scale.values)), losses(np.arange(len(items)), again)
+    worst, written = float(np.ptp(items.label_scale.values)), losses(np.arange(len(items)), again)
     groups = np.unique(group[again], return_inverse=True)[1]
-    mae = Losses(of_items, of_refits, own, worst)
+    mae = Losses(of_items, of_refits, written, worst)
     return NewItems({"mae": mae}, groups.reshape(-1)), float(np.mean(sizes))
 
 
@@ -316,6 +323,6 @@ def _wanted(models: Comparison) -> int | None:
 
 
 def _errors(compared: Comparison, level: str = "") -> str:
-    first, second = (f"{own.mean:.3f}" for own in compared.mae)
+    first, second = (f"{interval.mean:.3f}" for interval in compared.mae)
     mean, low, high = (f"{-number:+z.3f}" for number in compared.difference)
     return f"MAE {second} against {first}, difference {mean} ({level}{high} to {low})"
