@@ -324,8 +324,8 @@ def _chosen(
     whole = score.cast(pl.Int64, strict=False).cast(pl.String)
     number = pl.when(score == score.floor()).then(whole).otherwise(score.cast(pl.String))
     label = pl.col("label").str.strip_chars()
-    told = {"label": pl.when(label != "").then(label), "score": number}
-    word = pl.coalesce(told[column] for column in _SAYS[scale.mode])
+    columns = {"label": pl.when(label != "").then(label), "score": number}
+    word = pl.coalesce(columns[column] for column in _SAYS[scale.mode])
     said = meanings_of(words, scale).items()
     meant = word.str.to_lowercase().replace({of: "" if v is None else str(v) for of, v in said})
     table = table.with_columns([*added, word.alias(_WORD), meant.alias(_VOTE)])

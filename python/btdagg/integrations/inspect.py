@@ -217,7 +217,7 @@ def _metric(
         if len(reduced) < len(scores):
             _warn_of_means()
             reduced, labels = [], []
-        counts = [own for own, _ in reduced]
+        counts = [sample_counts for sample_counts, _ in reduced]
         return {**interval(counts, labels, group, quantity, level), **number}
 
     return compute
@@ -306,15 +306,15 @@ class StopByRule:
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Leave out an epoch of a sample that is settled."""
-        told, model = self._told.get(id, []), self.rule.model
-        if not told and model.covariates:  # which scores tell
+        metadata, model = self._told.get(id, []), self.rule.model
+        if not metadata and model.covariates:  # which scores tell
             return None
         tally = sum(self._votes.get(id, {}).values(), Counter[float | None]())
         counts = [tally[vote] for vote in self._words.scale.points]
-        known = known_by_scores(model, counts, told)
+        known = known_by_scores(model, counts, metadata)
         if sum(counts) < self.rule.n and not self.rule.stops([counts], covariates=known)[0]:
             return None
-        score = label_score(self.rule, tally, told)
+        score = label_score(self.rule, tally, metadata)
         reason = f"settled after {sum(counts)} votes: {score.answer}"
         return EarlyStop(id=id, epoch=epoch, reason=reason, metadata=score.metadata)
 

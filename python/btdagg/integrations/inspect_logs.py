@@ -83,10 +83,10 @@ def meanings(words: Words | None, scale: Scale = PAIRS) -> Meanings:
     """Return what values mean: words of btdagg's tables, Inspect's letters, and `words`."""
     missing = {NOANSWER.lower(): None, "": None}
     letters = {CORRECT.lower(): 1, PARTIAL.lower(): 0.5, INCORRECT.lower(): 0, **PASS_WORDS}
-    own: Mapping[str, float] = VOTE_WORDS
+    vote_words: Mapping[str, float] = VOTE_WORDS
     if not scale.mirrored:
-        own = {word: of for word, of in letters.items() if {0, 1, of} <= {*scale.points}}
-    return Meanings({**own, **missing, **meanings_of(words, scale)}, scale)
+        vote_words = {word: of for word, of in letters.items() if {0, 1, of} <= {*scale.points}}
+    return Meanings({**vote_words, **missing, **meanings_of(words, scale)}, scale)
 
 
 def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
@@ -120,10 +120,10 @@ def votes_of(score: Score, meant: Meanings, where: str = "score") -> list[ScoreV
             raise InputError(f"{where}: {dict(value)!r}, expected one vote, or votes by AB and BA")
         by_part = value
     votes = []
-    for part, own in by_part.items():
-        vote = vote_of_value(own, meant, where)
+    for part, part_value in by_part.items():
+        vote = vote_of_value(part_value, meant, where)
         why = answers.get(part, {}).get("status") or score.reason
-        why = why or ("no answer" if isinstance(own, str) else "unscored")
+        why = why or ("no answer" if isinstance(part_value, str) else "unscored")
         order, criterion = (part, None) if meant.scale.mirrored else (None, part)
         votes.append(ScoreVote(vote, order, why if vote is None else "ok", criterion))
     return votes
@@ -192,9 +192,11 @@ def known_by_scores(
     """Return covariates that a model needs of an item, by the metadata of its scores."""
     facts: dict[str, list[Any]] = {}
     names = columns_needed(model)
-    for name, own in ((name, told[name]) for told in metadata for name in names if name in told):
-        if own not in facts.setdefault(name, [own]):
-            got = f"{facts[name][0]!r} and {own!r}, which differ between epochs of a sample"
+    for name, fact in (
+        (name, entry[name]) for entry in metadata for name in names if name in entry
+    ):
+        if fact not in facts.setdefault(name, [fact]):
+            got = f"{facts[name][0]!r} and {fact!r}, which differ between epochs of a sample"
             expected = "one value, as votes are on one response"
             raise InputError(argument=name, got=got, expected=expected)
     return covariates_in(facts, model, [counts], "metadata of the scores")
@@ -272,8 +274,8 @@ def read_inspect_votes(
         shown = {sample.epoch: [vote.order for vote in votes] for sample, votes in judged if votes}
         for sample, votes in judged:
             score = (sample.scores or {}).get(name)
-            told = (score.metadata or {}) if score else {}
-            own_judge = told.get("judge", judge)
+            metadata = (score.metadata or {}) if score else {}
+            own_judge = metadata.get("judge", judge)
             # What failed would have been asked as the other samples were in that epoch.
             orders = shown.get(sample.epoch, [None])
             for vote in votes or [ScoreVote(None, order, _why(sample)) for order in orders]:
@@ -286,7 +288,7 @@ def read_inspect_votes(
                         "task": vote.criterion or task,
                         "status": vote.status,
                         "order": vote.order,
-                        **{key: told.get(key) for key in FACTS},
+                        **{key: metadata.get(key) for key in FACTS},
                         **_metadata(sample, extra),
                     }
                 )
@@ -377,14 +379,17 @@ def write_inspect_labels(
     )
     by_word = meanings(words, scales_by(by)[0])
     votes: dict[str | int, list[ScoreVote]] = {}
-    told: dict[str | int, list[Mapping[str, Any]]] = {}
+    metadata: dict[str | int, list[Mapping[str, Any]]] = {}
     for sample in samples:
         votes.setdefault(sample.id, []).extend(_votes_of_sample(sample, votes_name, by_word))
         score = (sample.scores or {}).get(votes_name)
-        told.setdefault(sample.id, []).append(
+        metadata.setdefault(sample.id, []).append(
             {**sample.metadata, **((score.metadata or {}) if score else {})}
         )
-    scores = {item: label_score(by, tally_of(own), told[item]) for item, own in votes.items()}
+    scores = {
+        item: label_score(by, tally_of(sample_votes), metadata[item])
+        for item, sample_votes in votes.items()
+    }
     provenance = ProvenanceData(
         author=f"btdagg {__version__}",
         reason=f"label by the votes of the scorer {votes_name}",
@@ -406,7 +411,7 @@ def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
     runs: dict[str, list[EvalLog]] = {}
     for log in map(_read, _files(logs)):
         runs.setdefault(log.eval.task_id or log.eval.eval_id, []).append(log)
-    empty = [run for run, own in runs.items() if not any(log.samples for log in own)]
+    empty = [run for run, attempts in runs.items() if not any(log.samples for log in attempts)]
     places = listing(_place(runs[run][-1]) for run in empty)
     forbid(len(empty) == len(runs), f"{places or 'logs'}: no log has samples")
     if empty:

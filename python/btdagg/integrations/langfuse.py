@@ -104,9 +104,9 @@ def _id_of(row: Mapping[str, Any]) -> str:
 
 def _row(score: Any) -> dict[str, Any]:
     metadata = dict(score.metadata or {})
-    own = metadata.pop(OWN, {})
+    own_fields = metadata.pop(OWN, {})
     subject, value = score.subject, score.value
-    label, number = value, own.get("score")
+    label, number = value, own_fields.get("score")
     if score.data_type == ScoreDataType.NUMERIC:
         label, number = None, value
     elif score.data_type == ScoreDataType.BOOLEAN:
@@ -120,23 +120,23 @@ def _row(score: Any) -> dict[str, Any]:
         "label": label,
         "score": number,
         "explanation": score.comment,
-        "annotator_kind": own.get("annotator_kind", _KINDS[str(score.source)]),
-        "annotator": own.get("annotator", score.author_user_id),
-        "identifier": own.get("identifier", score.id),
+        "annotator_kind": own_fields.get("annotator_kind", _KINDS[str(score.source)]),
+        "annotator": own_fields.get("annotator", score.author_user_id),
+        "identifier": own_fields.get("identifier", score.id),
         "metadata": metadata,
         "created": score.timestamp,
     }
 
 
 def _request(row: Mapping[str, Any], old: Mapping[str, Any] | None) -> CreateScoreRequest:
-    own = {key: row[key] for key in ("annotator_kind", "annotator", "identifier")}
+    own_fields = {key: row[key] for key in ("annotator_kind", "annotator", "identifier")}
     value, kind = row["label"], ScoreDataType.CATEGORICAL
     if truth_of(row) is not None:
         value, kind = row["score"], ScoreDataType.BOOLEAN
     elif value is None:
         value, kind = row["score"], ScoreDataType.NUMERIC
     elif row["score"] is not None:
-        own["score"] = row["score"]
+        own_fields["score"] = row["score"]
     return CreateScoreRequest(
         id=_id_of(row) if old is None else old["id"],
         trace_id=row["trace_id"],
@@ -145,6 +145,6 @@ def _request(row: Mapping[str, Any], old: Mapping[str, Any] | None) -> CreateSco
         value=value,
         data_type=kind,
         comment=row["explanation"],
-        metadata=row["metadata"] | {OWN: own},
+        metadata=row["metadata"] | {OWN: own_fields},
         timestamp=(old or row)["created"],
     )

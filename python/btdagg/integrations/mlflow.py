@@ -105,10 +105,10 @@ def _assessments(trace: Trace) -> list[Assessment]:
 
 def _row(assessment: Assessment) -> dict[str, Any]:
     metadata: dict[str, Any] = dict(assessment.metadata or {})
-    own = json.loads(metadata.pop(OWN, "{}"))
-    metadata = own.get("metadata", metadata)
+    own_fields = json.loads(metadata.pop(OWN, "{}"))
+    metadata = own_fields.get("metadata", metadata)
     value: Any = assessment.value
-    score = own.get("score")
+    score = own_fields.get("score")
     if isinstance(value, int | float) and not isinstance(value, bool):
         value, score = None, float(value)
     elif value is not None and not isinstance(value, str):
@@ -126,10 +126,10 @@ def _row(assessment: Assessment) -> dict[str, Any]:
         "name": assessment.name,
         "label": value,
         "score": score,
-        "explanation": assessment.rationale or own.get("explanation") or None,
+        "explanation": assessment.rationale or own_fields.get("explanation") or None,
         "annotator_kind": _KINDS.get(source.source_type, "CODE"),
         "annotator": source.source_id,
-        "identifier": own.get("identifier", assessment.assessment_id),
+        "identifier": own_fields.get("identifier", assessment.assessment_id),
         "metadata": metadata,
         "created": datetime.fromtimestamp(assessment.create_time_ms / 1000, UTC),
     }
@@ -139,12 +139,12 @@ def _assessment(row: Mapping[str, Any]) -> Assessment:
     metadata = dict(row["metadata"])
     is_expectation, error = metadata.pop(EXPECTATION, False), metadata.pop(ERROR, None)
     # What MLflow has no field for; the metadata too, of which it keeps texts alone.
-    own = {"identifier": row["identifier"], "metadata": metadata}
+    own_fields = {"identifier": row["identifier"], "metadata": metadata}
     value, truth = row["score"] if row["label"] is None else row["label"], truth_of(row)
     if row["label"] is not None and row["score"] is not None:
-        own["score"] = row["score"]
+        own_fields["score"] = row["score"]
     if is_expectation:
-        own["explanation"] = row["explanation"]
+        own_fields["explanation"] = row["explanation"]
     texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
     fields: dict[str, Any] = {
         "name": row["name"],
@@ -152,7 +152,7 @@ def _assessment(row: Mapping[str, Any]) -> Assessment:
         "source": AssessmentSource(_SOURCES[row["annotator_kind"]], row["annotator"]),
         "trace_id": row["trace_id"],
         "span_id": row["span_id"],
-        "metadata": texts | {OWN: json.dumps(own)},
+        "metadata": texts | {OWN: json.dumps(own_fields)},
     }
     if row["created"] is not None:
         fields["create_time_ms"] = round(row["created"].timestamp() * 1000)

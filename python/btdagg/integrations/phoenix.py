@@ -94,7 +94,7 @@ def write(annotations: Source, client: Client | None = None) -> None:
 
 def _row(annotation: Mapping[str, Any], traces: Mapping[str, str]) -> dict[str, Any]:
     metadata = dict(annotation.get("metadata") or {})
-    own = metadata.pop(OWN, {})
+    own_fields = metadata.pop(OWN, {})
     result = annotation.get("result") or {}
     return {
         "trace_id": traces[annotation["span_id"]],
@@ -102,8 +102,8 @@ def _row(annotation: Mapping[str, Any], traces: Mapping[str, str]) -> dict[str, 
         "name": annotation["name"],
         **{key: result.get(key) for key in _RESULT},
         "annotator_kind": annotation["annotator_kind"],
-        "annotator": own.get("annotator", annotation.get("user_id")),
-        "identifier": own.get("identifier", annotation.get("identifier") or None),
+        "annotator": own_fields.get("annotator", annotation.get("user_id")),
+        "identifier": own_fields.get("identifier", annotation.get("identifier") or None),
         "metadata": metadata,
         "created": datetime.fromisoformat(annotation["created_at"]),
     }
@@ -111,14 +111,14 @@ def _row(annotation: Mapping[str, Any], traces: Mapping[str, str]) -> dict[str, 
 
 def _data(row: Mapping[str, Any]) -> dict[str, Any]:
     identifier = row["identifier"] or row["annotator"] or ""
-    own = {} if row["annotator"] is None else {"annotator": row["annotator"]}
+    own_fields = {} if row["annotator"] is None else {"annotator": row["annotator"]}
     if identifier != (row["identifier"] or ""):
-        own["identifier"] = row["identifier"]
+        own_fields["identifier"] = row["identifier"]
     return {
         "name": row["name"],
         "annotator_kind": row["annotator_kind"],
         "span_id": row["span_id"],
         "result": {key: row[key] for key in _RESULT if row[key] is not None},
-        "metadata": row["metadata"] | ({OWN: own} if own else {}),
+        "metadata": row["metadata"] | ({OWN: own_fields} if own_fields else {}),
         "identifier": identifier,
     }

@@ -147,7 +147,9 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _needed(self, known: dict[str, Any]) -> dict[str, Any] | None:
         """Return the covariates of the model, which lacks those that were constant in the fit."""
-        return {own.name: known[own.name] for own in self.model_.covariates} or None
+        return {
+            covariate.name: known[covariate.name] for covariate in self.model_.covariates
+        } or None
 
     def _checked(self, X: ArrayLike, *labels: ArrayLike, reset: bool) -> Any:  # noqa: N803
         scale = self.scale or PAIRS
@@ -171,11 +173,11 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not scale.mirrored:
             texts = {column: column_text(column) for column in columns}
         counts = [column for column in columns if texts[column] in sides]
-        own = with_columns(X, counts) if len(counts) == len(scale.points) else X
+        count_columns = with_columns(X, counts) if len(counts) == len(scale.points) else X
         more = [column for column in columns if column not in counts]
         fitted = [] if reset else [*getattr(self, "feature_names_in_", [])]
         more.sort(key=lambda name: fitted.index(name) if name in fitted else len(fitted))
-        return with_columns(X, [*(column_names(scale.in_order(own, "X")) or ()), *more])
+        return with_columns(X, [*(column_names(scale.in_order(count_columns, "X")) or ()), *more])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
