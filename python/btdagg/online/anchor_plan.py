@@ -117,8 +117,8 @@ def _until(
     casts = rng.random((_MOST, n)) < drift
     drawn[_BEFORE:, n:][casts] = label
     old, new = (
-        np.stack([(own == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=-1)[:, None] * 1.0
-        for own in (drawn[:, :n], drawn[:, n:])
+        np.stack([(part == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=-1)[:, None] * 1.0
+        for part in (drawn[:, :n], drawn[:, n:])
     )
     differences = facet_differences(old, new)
     anchors = Anchors([np.zeros(2)] * len(FACETS), FACETS, level)

@@ -126,7 +126,9 @@ class Anchors:
         mean.
         """
         items, anchors = self.calls[-1]
-        self.calls.append((max(items, *(own.n for own in self.stream)), anchors + len(old)))
+        self.calls.append(
+            (max(items, *(sequence.n for sequence in self.stream)), anchors + len(old))
+        )
         for sequence, values in zip(self.moved, differences, strict=True):
             sequence.add((values[~np.isnan(values)] + 1) / 2)
         for before, now, moved in zip(old, new, differences.T.tolist(), strict=True):
@@ -134,8 +136,8 @@ class Anchors:
                 if not math.isnan(value):
                     bet.add(value)
             ratio = math.prod(_ratio(*map(tuple, pair)) for pair in zip(before, now, strict=True))
-            own = zip(self.splits, _SHARES, strict=True)
-            self.splits = [log + math.log1p(share * (ratio - 1)) for log, share in own]
+            weighted = zip(self.splits, _SHARES, strict=True)
+            self.splits = [log + math.log1p(share * (ratio - 1)) for log, share in weighted]
             on_means, on_splits = (
                 np.logaddexp.reduce(logs) - math.log(len(logs))
                 for logs in ([bet.log_capital for bet in self.bets], self.splits)
@@ -188,23 +190,25 @@ class Anchors:
             "moved": [*self.moved],
             "bets": [*self.bets],
         }
-        own = {name: getattr(self, name) for name in ("reference", "splits", "peak", "calls")}
-        return {**own, **{k: [vars(p) for p in v] for k, v in parts.items()}}
+        values = {name: getattr(self, name) for name in ("reference", "splits", "peak", "calls")}
+        return {**values, **{k: [vars(p) for p in v] for k, v in parts.items()}}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], names: Sequence[str], level: float) -> Anchors:
         """Return what `state` was made of."""
-        own = cls([], names, level)
-        own.reference = [tuple(ends) for ends in state["reference"]]
-        own.stream, own.moved = (
+        anchors = cls([], names, level)
+        anchors.reference = [tuple(ends) for ends in state["reference"]]
+        anchors.stream, anchors.moved = (
             [MeanSequence(**part) for part in state[name]] for name in ("stream", "moved")
         )
-        own.splits, own.peak = [*state["splits"]], state["peak"]
-        own.calls = [tuple(call) for call in state["calls"]]
-        own.bets = [SymmetryBet(**part) for part in state["bets"]]
-        if {len(part) for part in (own.reference, own.stream, own.moved, own.bets)} != {len(names)}:
+        anchors.splits, anchors.peak = [*state["splits"]], state["peak"]
+        anchors.calls = [tuple(call) for call in state["calls"]]
+        anchors.bets = [SymmetryBet(**part) for part in state["bets"]]
+        if {
+            len(part) for part in (anchors.reference, anchors.stream, anchors.moved, anchors.bets)
+        } != {len(names)}:
             raise ValueError("its anchors have other facets")
-        return own
+        return anchors
 
 
 @lru_cache(maxsize=4096)
@@ -219,7 +223,7 @@ def _ratio(old: tuple[float, ...], new: tuple[float, ...]) -> float:
     for split in product(*(range(int(most) + 1) for most in both)):
         if sum(split) != n:
             continue
-        rest = tuple(int(most) - own for most, own in zip(both, split, strict=True))
+        rest = tuple(int(most) - part for most, part in zip(both, split, strict=True))
         likely = _of_two(split) * _of_two(rest)
         total += likely
         if split == tuple(map(int, old)):

@@ -112,9 +112,9 @@ class DriftReport(Readable):
         if the judge moved alike on the stream and the anchors.
         """
         judge = self.judge_pvalue <= self.level
-        systems = any(low > 0 or high < 0 for low, high in (own.systems for own in self.shifts))
-        told = {(True, True): "both", (True, False): "the judge", (False, True): "the systems"}
-        return told.get((judge, systems), "cannot tell" if self.moved else "nothing")
+        systems = any(low > 0 or high < 0 for low, high in (shift.systems for shift in self.shifts))
+        answers = {(True, True): "both", (True, False): "the judge", (False, True): "the systems"}
+        return answers.get((judge, systems), "cannot tell" if self.moved else "nothing")
 
     def __str__(self) -> str:
         n = f"{self.n_items} items against {self.n_reference}"
@@ -203,7 +203,9 @@ class DriftMonitor(SavedAsJson):
             group = as_groups(groups, "reference", len(first))
             by_group = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
             scores = _means(*by_group)
-        self._anchors = Anchors([_from_0_to_1(*own) for own in enumerate(scores)], FACETS, level)
+        self._anchors = Anchors(
+            [_from_0_to_1(*facet) for facet in enumerate(scores)], FACETS, level
+        )
         for number, values in enumerate(scores):
             pool = np.bincount(_levels(values, number), minlength=_LEVELS)
             self._tests.append(_core.ConformalTest(pool.tolist(), 3 * seed + number))

@@ -125,8 +125,8 @@ class Plan(Drawn, Readable):
             )
         known = dict(self.labels_known)
         for size, excess in self.labels:
-            beside = f", with covariates {known[size]:.4f}" if size in known else ""
-            lines.append(f"{size} labels: error {excess:.4f} above that of many labels{beside}")
+            remark = f", with covariates {known[size]:.4f}" if size in known else ""
+            lines.append(f"{size} labels: error {excess:.4f} above that of many labels{remark}")
         lines += [self.saved] if self.saved else []
         return "\n".join(lines)
 
@@ -247,10 +247,10 @@ def _errors(
     method = Calibrated(prior=prior, alpha=alpha, kappa=kappa)
     # Items with fewer votes than others keep what they have.
     most = max(int(np.median(counts.sum(axis=1))), 1)
-    own = sorted({min(n, most) for n in budgets})
+    numbers = sorted({min(n, most) for n in budgets})
     errors = {
         n: _cross_fitted(Items.of(_some(counts, n, votes, rng), gold, groups), method, seed)
-        for n in own
+        for n in numbers
     }
     for n in budgets:
         if n > most:
@@ -281,7 +281,7 @@ def _some(
         shares = shares_of(votes.in_order(counts, n, rng)) * is_own[..., None]
         return np.asarray(shares.sum(axis=1))
     rows = zip(counts.astype(np.int64), np.minimum(totals, n), strict=True)
-    return np.stack([rng.multivariate_hypergeometric(row, own) for row, own in rows])
+    return np.stack([rng.multivariate_hypergeometric(row, number) for row, number in rows])
 
 
 def _of_rules(
@@ -292,8 +292,8 @@ def _of_rules(
     model = _fitted(votes, n)
     if rule is not None and rule.n == n:
         # Differences in provenance were warned of when the rule was made.
-        own = cast("DavidsonModel", rule.model)
-        model = replace(own, provenance=None, scale=PAIRS, label_scale=PAIRS)
+        rule_model = cast("DavidsonModel", rule.model)
+        model = replace(rule_model, provenance=None, scale=PAIRS, label_scale=PAIRS)
     full = StoppingRule.lossless(model, n, votes, step=step)
     rules = (
         full,
@@ -351,9 +351,9 @@ def _of_own_votes(
         errors = []
         for order in (rng.permutation(len(gold)) for _ in range(n_sets)):
             few = quiet(calibrate)(every[order[:size]], **how).model
-            others = every[order[size:]]
-            decided = few.decide(others.pooled, covariates=columns_for(few, others))
-            errors.append(np.abs(decided - others.labels).mean())
+            rest = every[order[size:]]
+            decided = few.decide(rest.pooled, covariates=columns_for(few, rest))
+            errors.append(np.abs(decided - rest.labels).mean())
         excess.append((size, float(np.mean(errors)) - error.mean))
     return forecasts, tuple(excess)
 

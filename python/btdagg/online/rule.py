@@ -174,10 +174,12 @@ class StoppingRule(SavedAsJson):
             n, step = as_integer(n, "n", 1, _MOST_VOTES), as_integer(step, "step", 1)
             budget = as_number(budget, "budget")
             if isinstance(votes, StrengthDistribution):
-                own = price_within(model, n, step, budget, votes)
+                rule = price_within(model, n, step, budget, votes)
             else:
-                own = _core.StoppingRule.price_within(model._kernel, n, step, budget, votes._kernel)
-            price = model._errors(own)
+                rule = _core.StoppingRule.price_within(
+                    model._kernel, n, step, budget, votes._kernel
+                )
+            price = model._errors(rule)
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
@@ -360,7 +362,7 @@ def _alone(
     def row(minus: float, tie: float, plus: float) -> tuple[float, ...]:
         return minus, tie, plus
 
-    columns = None if covariates is None else {k: [own] for k, own in covariates.items()}
+    columns = None if covariates is None else {k: [value] for k, value in covariates.items()}
     return {"counts": [row(*counts, **by_name) if by_name else counts], "covariates": columns}
 
 

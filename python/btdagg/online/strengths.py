@@ -186,9 +186,9 @@ def _last_votes(ways: list[Floats], shares: Floats, minus: Any, plus: Any, total
         of_n = totals == n
         before = np.pad(ways[n - 1], parts)
         for vote in range(-parts, parts + 1):
-            others = minus[of_n] + min(vote, 0), plus[of_n] - max(vote, 0)
+            other_sums = minus[of_n] + min(vote, 0), plus[of_n] - max(vote, 0)
             chances[of_n, parts + vote] = (
-                shares[abs(vote)] * before[others[0] + parts, others[1] + parts]
+                shares[abs(vote)] * before[other_sums[0] + parts, other_sums[1] + parts]
             )
     possible = chances.sum(axis=1, keepdims=True)
     # A vote of probabilities has a part for either side; such sums are taken as of whole votes.
@@ -312,14 +312,14 @@ class _GridRule:
         else:
             ahead = np.where(np.maximum(minus, plus) > tie, np.sign(plus - minus), 0)
         label = ahead.astype(np.int8)
-        others = np.choose(label + 1, [tie + plus, minus + plus, minus + tie])
+        wrong_chance = np.choose(label + 1, [tie + plus, minus + plus, minus + tie])
         loss = np.choose(label + 1, outlook[3:6])
         if total == self._n:
             stops = np.full(label.shape, True)
         elif total % self._step:
             stops = np.full(label.shape, False)
         elif self._kind == "risk-bounded":
-            stops = others < self._value * chance
+            stops = wrong_chance < self._value * chance
         elif self._kind == "cost-optimal":
             votes_left, _, error = outlook[6:]
             stops = loss <= error + self._value * (votes_left + chance) + 1e-12 * chance
@@ -328,7 +328,7 @@ class _GridRule:
             stops = np.full(label.shape, False)
             stops[possible] = self._core.stops(counts[possible], 1)
         outlook[6] += chance
-        outlook[6:] = np.where(stops, [np.zeros_like(loss), others, loss], outlook[6:])
+        outlook[6:] = np.where(stops, [np.zeros_like(loss), wrong_chance, loss], outlook[6:])
         with np.errstate(invalid="ignore"):
             return stops, label, outlook[6:] / chance
 

@@ -122,8 +122,8 @@ class OnlineTally:
         expected = "a DavidsonModel, since an online tally counts votes on pairs, not grades"
         expect(isinstance(self.model, DavidsonModel | None), "model", self.model, expected)
         if self.model is not None and self.model.provenance is not None:
-            told = self.model.provenance.other_strength("none")
-            warn_of(f"{text}: a tally counts signs" for text in told)
+            differences = self.model.provenance.other_strength("none")
+            warn_of(f"{text}: a tally counts signs" for text in differences)
         self._scale = PAIRS if self.model is None else self.model.scale
         self.deduplicate = None if deduplicate is None else bool(deduplicate)
         self.late: Literal["refuse", "drop"] = late
@@ -377,7 +377,7 @@ def _within(
     rule: StoppingRule, counts: Any, covariates: Any
 ) -> tuple[NDArray[np.bool_], dict[str, Any] | None]:
     within = counts.sum(axis=1) <= rule.n
-    names = [own.name for own in rule.model.covariates]
+    names = [covariate.name for covariate in rule.model.covariates]
     if not names:
         return within, None
     columns = columns_of(covariates, len(counts), names)
