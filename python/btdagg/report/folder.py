@@ -239,9 +239,9 @@ def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> Output
     """Check that a report may be written to a folder, without changing anything."""
     files = OutputFolder(path, reads=reads)
     earlier = [name for name in files.earlier if _OWN_FILE.fullmatch(name)]
-    others = not earlier and path.is_dir()
+    is_foreign = not earlier and path.is_dir()
     forbid(
-        others and not all(entry.name.startswith(".btdagg-") for entry in path.iterdir()),
+        is_foreign and not all(entry.name.startswith(".btdagg-") for entry in path.iterdir()),
         f"{path} is not empty and has no earlier report; expected a new or an empty folder",
     )
     for name in _FOLDERS:

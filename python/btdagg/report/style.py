@@ -111,10 +111,10 @@ def square_panels(titles: Iterable[str], more: float) -> tuple[Figure, list[Axes
 
     names = list(titles)
     n_rows = -(-len(names) // BESIDE)
-    beside = -(-len(names) // n_rows)
+    n_columns = -(-len(names) // n_rows)
     height = more + (2.05 if any("\n" in name for name in names) else 1.9) * n_rows
-    figure = Figure(figsize=(WIDTH * max(beside, 2) / BESIDE, height), layout="constrained")
-    axes = figure.subplots(n_rows, beside, sharey=True, squeeze=False).ravel()
+    figure = Figure(figsize=(WIDTH * max(n_columns, 2) / BESIDE, height), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
     for axis, name in zip(axes, names, strict=False):
         axis.set_title(name)
     for axis in axes[len(names) :]:

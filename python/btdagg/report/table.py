@@ -117,8 +117,11 @@ class ReportTable(Readable):
             note,
             (*labels, *header),
             tuple(
-                tuple(Entry(cell) if isinstance(cell, str) else cell for cell in (*row.label, *own))
-                for row, own in zip(rows, cells, strict=True)
+                tuple(
+                    Entry(cell) if isinstance(cell, str) else cell
+                    for cell in (*row.label, *row_cells)
+                )
+                for row, row_cells in zip(rows, cells, strict=True)
             ),
             tuple(dict(record) for row in rows for record in row.records),
             n_label_columns=len(labels),
@@ -221,10 +224,10 @@ def _in_latex(text: str) -> str:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    first, *others = cells
+    first, *rest = cells
     # After the end of a row TeX takes a bracket or a star for an argument of that end.
     guarded = "{}" + first if first.startswith(("[", "*")) else first
-    return " & ".join((guarded, *others)) + r" \\"
+    return " & ".join((guarded, *rest)) + r" \\"
 
 
 def _in_csv(value: object) -> object:

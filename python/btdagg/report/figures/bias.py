@@ -48,11 +48,11 @@ def _draw(covariates: Sequence[Bias], unit: int, label: str) -> Figure:
     styles = series_styles(("people", "judge"))
     for style in styles.values():
         style.pop("marker")
-    beside = min(len(covariates), _BESIDE)
-    n_rows = -(-len(covariates) // beside)
-    width = WIDTH * (0.6 if beside == 1 else 1)
+    n_columns = min(len(covariates), _BESIDE)
+    n_rows = -(-len(covariates) // n_columns)
+    width = WIDTH * (0.6 if n_columns == 1 else 1)
     figure = Figure(figsize=(width, 2.4 * n_rows + 0.3), layout="constrained")
-    panels = figure.subplots(n_rows, beside, sharey=True, squeeze=False).ravel()
+    panels = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
     for panel, bias in zip(panels, covariates, strict=False):
         for who, style in styles.items():
             x, middle, low, high = bias.lines[who].T

@@ -150,10 +150,10 @@ def draw_intervals(
     figure = Figure(figsize=size, layout="constrained")
     axis = figure.subplots()
     styles = {name: {**style, "linestyle": "-"} for name, style in series_styles(series).items()}
-    for place, own in enumerate(points.values()):
+    for place, by_series in enumerate(points.values()):
         if place % 2 == 0:
             axis.axhspan(place - 0.5, place + 0.5, color="#F4F4F4", linewidth=0, zorder=0)
-        intervals = [(name, of) for name in series if (of := own.get(name)) is not None]
+        intervals = [(name, of) for name in series if (of := by_series.get(name)) is not None]
         for number, (name, interval) in enumerate(intervals):
             mean, low, high = (unit * value for value in interval)
             height = place + (number - (len(intervals) - 1) / 2) * _APART / row
@@ -176,7 +176,9 @@ def draw_intervals(
     axis.grid(axis="x", color="#DDDDDD", linewidth=0.5)
     axis.set_axisbelow(True)
     without_frame(axis)
-    ends = [interval.low for own in points.values() for interval in own.values() if interval]
+    ends = [
+        interval.low for by_series in points.values() for interval in by_series.values() if interval
+    ]
     if limits is not None:
         axis.set_xlim(*limits)
     elif sides is None and min(ends, default=0) >= 0:

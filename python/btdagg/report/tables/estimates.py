@@ -88,11 +88,13 @@ def change_table(found: Change) -> ReportTable:
     said = {"people": found.people, "the judge": found.judge}
 
     def rows() -> Iterator[Row]:
-        for name, own in said.items():
-            if own is not None:
-                text = f"{own.value:+z.3f} ({own.low:+z.3f} to {own.high:+z.3f})"
-                entry = Entry(text, own.low > 0 or own.high < 0)
-                yield Row((name,), {"change": entry, "p": pvalue(own.pvalue)}, [own.as_dict()])
+        for name, change in said.items():
+            if change is not None:
+                text = f"{change.value:+z.3f} ({change.low:+z.3f} to {change.high:+z.3f})"
+                entry = Entry(text, change.low > 0 or change.high < 0)
+                yield Row(
+                    (name,), {"change": entry, "p": pvalue(change.pvalue)}, [change.as_dict()]
+                )
         yield Row(("votes",), {"change": f"{found.votes:+z.3f}", "p": ""}, [{"value": found.votes}])
 
     note = (
@@ -180,16 +182,16 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
 def _not_told(systems: SystemEstimates) -> str:
     # Say which pairs of systems the labels tell apart, or which not: whichever is shorter.
     names = list(map(str, systems.systems))
-    alike: list[str] = []
+    tied: list[str] = []
     apart: list[str] = []
     for first, second in combinations(range(len(names)), 2):
         is_alike = systems.pvalues[first, second] >= 1 - systems.level
-        (alike if is_alike else apart).append(f"{names[first]} and {names[second]}")
-    if not alike or not apart:
-        return "All differ significantly." if not alike else "None differ significantly."
-    if len(apart) < len(alike):
+        (tied if is_alike else apart).append(f"{names[first]} and {names[second]}")
+    if not tied or not apart:
+        return "All differ significantly." if not tied else "None differ significantly."
+    if len(apart) < len(tied):
         return f"Only these pairs differ significantly: {_some(apart)}."
-    return f"No significant difference: {_some(alike)}."
+    return f"No significant difference: {_some(tied)}."
 
 
 def _some(pairs: list[str]) -> str:
