@@ -164,19 +164,19 @@ def leave_one_rater_out(
     raters, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
-            sheet, own, n_alone, n_shared = _sheet(ratings, place, groups)
+            sheet, rater_votes, n_alone, n_shared = _sheet(ratings, place, groups)
             gold, compared, n_without_votes = sheet.labels, None, 0
             if of_judge is not None:
-                own_of = dict(zip(map(str, sheet.ids.tolist()), own.tolist(), strict=True))
+                own_of = dict(zip(map(str, sheet.ids.tolist()), rater_votes.tolist(), strict=True))
                 both = join(None, sheet, of_judge).labelled()
                 gold, n_without_votes = both.labels, both.n_without_votes
-                own = np.array([own_of[str(item)] for item in both.ids.tolist()])
-                items = replace(both, decisions={**both.decisions, _OWN: own.astype(float)})
+                rater_votes = np.array([own_of[str(item)] for item in both.ids.tolist()])
+                items = replace(both, decisions={**both.decisions, _OWN: rater_votes.astype(float)})
                 judged = [method, Decided(_OWN)]
                 ((compared,),) = cross_scores([items], judged, protocol.untested)
-            scores = pairwise_accuracy(gold, own), mean_absolute_error(gold, own)
+            scores = pairwise_accuracy(gold, rater_votes), mean_absolute_error(gold, rater_votes)
             left_out = n_alone, n_shared, n_without_votes
-            raters.append(RaterScores(rater, len(own), *left_out, *scores, compared))
+            raters.append(RaterScores(rater, len(rater_votes), *left_out, *scores, compared))
         except InputError as error:
             skipped.append((rater, str(error)))
         if progress is not None:
@@ -192,19 +192,19 @@ def _sheet(
 ) -> tuple[Labels, NDArray[np.int8], int, int]:
     """Labels of a rater's items by the others, own votes, items of no other, and equal votes."""
     mine = ratings.present[:, place]
-    own = ratings.votes[:, place]
-    others = ratings.counts()
-    others[np.flatnonzero(mine), own[mine] + 1] -= 1
-    rated = mine & (others.sum(axis=1) > 0)
-    undecided = rated & ((others == others.max(axis=1, keepdims=True)).sum(axis=1) > 1)
+    rater_votes = ratings.votes[:, place]
+    other_counts = ratings.counts()
+    other_counts[np.flatnonzero(mine), rater_votes[mine] + 1] -= 1
+    rated = mine & (other_counts.sum(axis=1) > 0)
+    undecided = rated & ((other_counts == other_counts.max(axis=1, keepdims=True)).sum(axis=1) > 1)
     forbid(not rated.any(), f"{ratings.source}: no item of this rater has a label by other raters")
     items = ratings.items[rated].tolist()
-    columns = {"item": items, "label": majority_vote(others)[rated]}
+    columns = {"item": items, "label": majority_vote(other_counts)[rated]}
     if groups is not None:
         columns["group"] = [groups[item] for item in items]
     frame = pl.DataFrame(columns)
     labels = Labels(frame, ratings.source, unlabelled=frame.clear())
-    return labels, own[rated], int((mine & ~rated).sum()), int(undecided.sum())
+    return labels, rater_votes[rated], int((mine & ~rated).sum()), int(undecided.sum())
 
 
 def _items(

@@ -161,8 +161,8 @@ def _sample_of_task(
 
     pairs = [
         (prompt, first, second)
-        for prompt, own in enumerate(responses)
-        for first, second in combinations(range(len(own)), 2)
+        for prompt, prompt_responses in enumerate(responses)
+        for first, second in combinations(range(len(prompt_responses)), 2)
     ]
     if n is not None and n < len(pairs):
         pairs = [pairs[k] for k in np.sort(rng.choice(len(pairs), n, replace=False))]

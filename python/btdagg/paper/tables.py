@@ -79,8 +79,8 @@ def _by_value(
             for cell, column, line in zip(block, columns, of_method, strict=True):
                 best = best_lines(of_method if across else cell.lines)
                 cells[column] = Entry(with_error(line["mae"]), line in best)
-                own = {**dict(zip(scores.by, key, strict=True)), scores.column: cell.value}
-                records.append(record(own, scores.record({**line, "key": ()}, names)))
+                key_fields = {**dict(zip(scores.by, key, strict=True)), scores.column: cell.value}
+                records.append(record(key_fields, scores.record({**line, "key": ()}, names)))
             yield Row((*label, of_method[0]["method"]), cells, records)
         methods = [method.name for method in block[0].methods]
         if differences and len(methods) == 2:
@@ -164,8 +164,8 @@ def transfer_table(transfer: Transfer) -> ReportTable:
                     }
                 )
             yield Row((source,), cells, records)
-        own = {task: with_error(transfer.mae_interval(task, task)) for task in transfer.tasks}
-        yield Row(("MAE, own calibration",), own)
+        own_maes = {task: with_error(transfer.mae_interval(task, task)) for task in transfer.tasks}
+        yield Row(("MAE, own calibration",), own_maes)
 
     over, error = basis_of(chain(*transfer.compared))
     return ReportTable.of_rows(

@@ -59,10 +59,10 @@ class Transfer(Readable):
 
     def change_interval(self, source: str, target: str) -> Interval:
         """Mean change with its 95% interval, as `mae_interval`."""
-        other, own = self._of(source, target), self._of(target, target)
-        if other.new_items is None or own.new_items is None:
-            return mean_interval(other.methods[0].mae - own.methods[0].mae)
-        return other.new_items.beside(own.new_items).difference(0, 1)
+        source_cell, target_cell = self._of(source, target), self._of(target, target)
+        if source_cell.new_items is None or target_cell.new_items is None:
+            return mean_interval(source_cell.methods[0].mae - target_cell.methods[0].mae)
+        return source_cell.new_items.beside(target_cell.new_items).difference(0, 1)
 
     def _of(self, source: str, target: str) -> Cell:
         return self.compared[self.tasks.index(source)][self.tasks.index(target)]

@@ -102,9 +102,11 @@ def load_wmt23(
     rated = _side_by_side(errors, language, str(archive))
     if ratings == 6:
         member = _DIRECT[language]
-        beside = Path(_download(member)) if download else archive.with_name(f"{member}.tar.gz")
-        _, errors = _read_errors(beside, {language: member})
-        rated = _with_direct(rated, errors, str(beside))
+        direct_archive = (
+            Path(_download(member)) if download else archive.with_name(f"{member}.tar.gz")
+        )
+        _, errors = _read_errors(direct_archive, {language: member})
+        rated = _with_direct(rated, errors, str(direct_archive))
     table = Ratings(_votes(rated), str(archive))
     return table.filter({"identical": False}) if drop_identical else table
 
@@ -231,8 +233,12 @@ def _scores(errors: pl.DataFrame) -> pl.DataFrame:
 def _compared(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     # What pairs and scores have in common besides, such as the document, has to agree.
     for side in "ab":
-        own = scores.rename({name: f"{name}_{side}" for name in ("system", "tenths", "text")})
-        pairs = pairs.join(own, on=[name for name in own.columns if name in pairs.columns])
+        side_scores = scores.rename(
+            {name: f"{name}_{side}" for name in ("system", "tenths", "text")}
+        )
+        pairs = pairs.join(
+            side_scores, on=[name for name in side_scores.columns if name in pairs.columns]
+        )
     return pairs
 
 
