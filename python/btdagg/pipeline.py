@@ -239,12 +239,12 @@ class Pipeline:
         labelling.votes = votes = self._votes(job.store, self._full)
         self._fit(votes, labelling)
         if self._others is not None and len(self._others):
-            others, rules = _with_rules(self._others, labelling)
+            other_pairs, rules = _with_rules(self._others, labelling)
             left = run.left_of(judging.limits)
             if left is not None:
                 rest = replace(judging, limits=left)
-                labelling.run = total_of([run, await judge_by_rule(others, rest, rules, job)])
-            elif len(open_pairs(others, judging, rules, job.store)):
+                labelling.run = total_of([run, await judge_by_rule(other_pairs, rest, rules, job)])
+            elif len(open_pairs(other_pairs, judging, rules, job.store)):
                 run.stopped = "the labelled pairs have used up max_calls or max_cost"
             if labelling.run.stopped:
                 return labelling
@@ -258,8 +258,8 @@ class Pipeline:
                 labelling.notes.append(f"{n_empty} items have no vote, and {how}")
         return labelling
 
-    def _votes(self, store: VoteStore, pairs: Pairs, alike: Provenance | None = None) -> Votes:
-        # They have the strength of those that are alike, or of those that a given rule is for.
+    def _votes(self, store: VoteStore, pairs: Pairs, provenance: Provenance | None = None) -> Votes:
+        # They have the strength of votes of `provenance`, or of those that a given rule is for.
         judging = self.judging
         key = {"order": pl.String, "sample": pl.Int64}
         wanted = pl.DataFrame(judging.samples, schema=key, orient="row")
@@ -282,8 +282,8 @@ class Pipeline:
             if not set(STRENGTH_COLUMNS.get(strength, ())) <= set(frame.columns):
                 strength, full_margin = "none", None
         how: Mapping[str, Any] = {"strength": strength, "full_margin": full_margin}
-        if alike is not None and not isinstance(self.rule, StoppingRule):
-            how = alike.how_to_read(Table(frame, pairs.source))
+        if provenance is not None and not isinstance(self.rule, StoppingRule):
+            how = provenance.how_to_read(Table(frame, pairs.source))
         votes = read_votes(frame, **how)
         return votes if self._sides == UNNAMED else votes.with_names(*self._sides)
 
@@ -293,8 +293,8 @@ class Pipeline:
         for task, part in tasks.items():
             notes: list[str] = []
             try:
-                others = {name: other for name, other in tasks.items() if name != task}
-                labelling.fitted[task] = self._fit_task(part, self._prior(others), notes)
+                other_parts = {name: other for name, other in tasks.items() if name != task}
+                labelling.fitted[task] = self._fit_task(part, self._prior(other_parts), notes)
             except InputError as error:
                 labelling.not_decided[task] = str(error)
                 labelling.notes.append(f"{task or 'votes'} could not be decided: {error}")
@@ -303,11 +303,11 @@ class Pipeline:
             why = next(iter(labelling.not_decided.values()))
             raise InputError(f"no item could be decided: {why}")
 
-    def _prior(self, others: Mapping[str, Votes]) -> Any:
+    def _prior(self, other_parts: Mapping[str, Votes]) -> Any:
         if self.prior != "neighbours":
             return self.prior
         neighbours = {}
-        for name, votes in others.items():
+        for name, votes in other_parts.items():
             with suppress(InputError):  # a task without labels
                 items = votes.labelled(self.labels)
                 neighbours[name] = items.counts, items.labels
@@ -323,8 +323,8 @@ class Pipeline:
             items = every.labelled()
         calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
-            own = calibration.model, judging.n, items.counts, items.labels
-            rule = rule.learn(*own, step=judging.step, strengths=votes.strengths())
+            arguments = calibration.model, judging.n, items.counts, items.labels
+            rule = rule.learn(*arguments, step=judging.step, strengths=votes.strengths())
         notes += [*calibration.warnings, *filter(None, [used_in_words(calibration.model, {})])]
         certificate = None
         if self.agreement is not None:
@@ -391,8 +391,8 @@ def _covariates(given: str | Sequence[str] | None, pairs: Pairs, scale: Scale) -
 
 def _sources(names: Iterable[str], pairs: Pairs, scale: Scale) -> list[str]:
     found = {*pairs.with_data(pairs.frame.clear()).facts.columns}
-    sources = [own for name in names for own in sources_of(name, scale).values()]
-    return list(dict.fromkeys(chain(*(own for own in sources if {*own} <= found))))
+    sources = [columns for name in names for columns in sources_of(name, scale).values()]
+    return list(dict.fromkeys(chain(*(columns for columns in sources if {*columns} <= found))))
 
 
 def _decided(
@@ -402,20 +402,20 @@ def _decided(
     for task, part in _by_task(votes, gold):
         if task not in fitted:
             continue
-        own, facts = fitted[task], pl.DataFrame()
+        fit, facts = fitted[task], pl.DataFrame()
         rows: Any = part
-        if own.rule is not None:  # which may need no vote of an item
+        if fit.rule is not None:  # which may need no vote of an item
             of_task = pairs.frame
             if pairs.tasks is not None:
                 of_task = of_task.filter(pairs.tasks == task)
-            names = [covariate.name for covariate in own.rule.model.covariates]
+            names = [covariate.name for covariate in fit.rule.model.covariates]
             facts = pairs.with_data(of_task).facts
-            facts = facts.select(_sources(names, pairs, own.rule.model.scale))
+            facts = facts.select(_sources(names, pairs, fit.rule.model.scale))
             items = of_task.select(pl.col("item").cast(pl.String)).hstack(facts)
             rows = items.join(part.tally(), on="item", how="left", maintain_order="left")
             rows = rows.with_columns(pl.col(*part.columns_of_counts).fill_null(0))
-        by: Any = own.rule or replace(own.model, provenance=None)
-        frame = decisions(rows, by, certificate=own.certificate).drop(facts.columns)
+        by: Any = fit.rule or replace(fit.model, provenance=None)
+        frame = decisions(rows, by, certificate=fit.certificate).drop(facts.columns)
         first = ["item", *(["task"] if task else []), "label"]
         frame = frame.with_columns(pl.lit(task).alias("task"))
         decided.append(frame.select(*first, pl.exclude("item", "task", "label")))
@@ -471,8 +471,8 @@ def _parted(pairs: Pairs, gold: Labels) -> tuple[Pairs, Pairs]:
     keys = pairs.frame.with_columns([] if tasks is None else [tasks])
     keys, labelled = (frame.select(pl.col(names).cast(pl.String)) for frame in (keys, gold.frame))
     is_labelled = keys.select(pl.struct(names).is_in(labelled.to_struct().implode())).to_series()
-    full, others = (pairs.frame.filter(rows) for rows in (is_labelled, ~is_labelled))
-    return pairs.with_data(full), pairs.with_data(others)
+    full, rest = (pairs.frame.filter(rows) for rows in (is_labelled, ~is_labelled))
+    return pairs.with_data(full), pairs.with_data(rest)
 
 
 def _with_rules(pairs: Pairs, labelling: Labelling) -> tuple[Pairs, RuleOf]:

@@ -215,22 +215,26 @@ class Project:
         of_items: Table | None = None
         for name in (name for name in shared if (name,) in self.typed):
             if all(_absent(shared[name], table) for table in tables):
-                each = "; ".join(f"{table.source} has {listing(table.columns)}" for table in tables)
+                found = "; ".join(
+                    f"{table.source} has {listing(table.columns)}" for table in tables
+                )
                 absent = _absent(shared[name], *tables)
                 column = "+".join(parts_of(shared[name]))
-                raise InputError(f"--set {name}={column}: no column {absent!r}; {each}")
+                raise InputError(f"--set {name}={column}: no column {absent!r}; {found}")
         # The labels' column may be called as the votes' is, which stays in the table of votes.
         used = [column for column in shared.values() if column in ("vote", "label")]
         kept = {column: column for column in used if column not in shared}
         for (kind, _), table in zip(present, tables, strict=True):
-            own = {} if kind in foreign else self._names(kind)
-            for name, column in own.items():
+            own_names = {} if kind in foreign else self._names(kind)
+            for name, column in own_names.items():
                 if absent := _absent(column, table):
                     raise InputError(
                         f"{self.where(kind, name)}: {table.source} has no column {absent!r}; found "
                         + listing(table.columns)
                     )
-            names = {n: c for n, c in {**kept, **shared}.items() if not _absent(c, table)} | own
+            names = {
+                n: c for n, c in {**kept, **shared}.items() if not _absent(c, table)
+            } | own_names
             names = {n: c if isinstance(c, str) else _literal(c, table) for n, c in names.items()}
             table = read_table(table, [], columns=names)
             file = self.file("items") if kind in ("votes", "labels") else None
@@ -277,12 +281,12 @@ class Project:
 
     def _foreign_kinds(self, sources: Sequence[tuple[str, Any]]) -> set[str]:
         """Return which tables are another tool's; a format of all is that of those that have it."""
-        own = {kind for kind, _ in sources if not _FOREIGN.isdisjoint(self.keys.get(kind, {}))}
+        kinds = {kind for kind, _ in sources if not _FOREIGN.isdisjoint(self.keys.get(kind, {}))}
         if (name := self.keys.get("format")) is None:
-            return own
+            return kinds
         from btdagg.votes.formats import recognized
 
-        return own | ({kind for kind, place in sources if recognized(place, name)} or {"votes"})
+        return kinds | ({kind for kind, place in sources if recognized(place, name)} or {"votes"})
 
     def _refuse_format(self, kind: str, place: Any) -> None:
         from btdagg.votes.formats import recognized
@@ -330,9 +334,9 @@ class Project:
                 )
         scales = {name: self._scale((*path, name), value[name]) for name in criteria}
         if len({*scales.values()}) != 1:
-            each = ", ".join(f"{name} {scale}" for name, scale in scales.items())
+            listed = ", ".join(f"{name} {scale}" for name, scale in scales.items())
             raise InputError(
-                f"criteria have different scales ({each or 'no column says which'}); choose one: "
+                f"criteria have different scales ({listed or 'no column says which'}); choose one: "
                 "{advice}",
                 advice={"where": {"criterion": next(iter(scales or value))}},
             )
@@ -348,8 +352,12 @@ class Project:
     def criteria_on(self, scale: Scale, label_scale: Scale) -> list[str] | None:
         """Return the criteria that have these scales; None where scales are of whole tables."""
         of_kinds = [
-            {name for name, text in said.items() if self._scale((kind, "scale", name), text) == own}
-            for kind, own in (("votes", scale), ("labels", label_scale))
+            {
+                name
+                for name, text in said.items()
+                if self._scale((kind, "scale", name), text) == kind_scale
+            }
+            for kind, kind_scale in (("votes", scale), ("labels", label_scale))
             if isinstance(said := self.keys.get(kind, {}).get("scale"), Mapping)
         ]
         return sorted(set.intersection(*of_kinds)) if of_kinds else None
@@ -358,7 +366,9 @@ class Project:
         """Return our name of a column, in lower case, that is called otherwise in the files."""
         named = [self._names(), *map(self._names, TABLES)]
         pairs = (pair for names in named for pair in names.items())
-        return next((name for name, own in pairs if str(own).lower() == column), column)
+        return next(
+            (name for name, file_column in pairs if str(file_column).lower() == column), column
+        )
 
     @property
     def votes(self) -> Votes:
@@ -402,7 +412,7 @@ class Project:
     def where(self, *path: str) -> str:
         """Return what a message calls a key: the option that was typed, or its line of the file."""
         name = ".".join(path)
-        if any(path[: len(own)] == own for own in self.typed):
+        if any(path[: len(typed_path)] == typed_path for typed_path in self.typed):
             return f"--set {name}"
         return f"{self.path}, line {self._line(path)}: {name}" if self.path else name
 
@@ -474,11 +484,13 @@ class Project:
 
         from btdagg.votes.source import with_item
 
-        table, own = map(with_item, (table, of_items))
-        data = own.data.lazy().with_columns(pl.col("item").cast(table.schema["item"], strict=False))
-        more = [name for name in own.columns if name not in table.columns]
+        table, items = map(with_item, (table, of_items))
+        data = items.data.lazy().with_columns(
+            pl.col("item").cast(table.schema["item"], strict=False)
+        )
+        more = [name for name in items.columns if name not in table.columns]
         if data.select(pl.col("item").is_duplicated().any()).collect().item():
-            raise InputError(f"{self.where('items', 'file')}: {own.source} has an item twice")
+            raise InputError(f"{self.where('items', 'file')}: {items.source} has an item twice")
         joined = table.rows.join(
             data.select("item", *more), on="item", how="left", maintain_order="left"
         )
@@ -502,13 +514,13 @@ class Project:
             text = text.strip()
             if header := re.match(r"\[([^\[\]]+)\]", text):
                 section = tuple(part.strip(" \"'") for part in header[1].split("."))
-                own = section
+                key_path = section
             elif key := re.match(r"(\"[^\"]*\"|'[^']*'|[\w.-]+)\s*=", text):
-                own = (*section, key[1].strip("\"'"))
+                key_path = (*section, key[1].strip("\"'"))
             else:
                 continue
-            if len(own) > best and path[: len(own)] == own:
-                best, line = len(own), number
+            if len(key_path) > best and path[: len(key_path)] == key_path:
+                best, line = len(key_path), number
         return line
 
     def _checked(self) -> Project:
