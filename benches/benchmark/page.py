@@ -163,16 +163,12 @@ def losses_of(results):
     ]
     lines += table(rows, ["votes", "method", *(f"{size} labels" for size in sizes)], "set")
     for metric in ("accuracy", "log loss"):
-        lines += [f"- **{_capital(metric)}**, 100 labels, all votes: {_lost(results, metric)}."]
+        lines += [f"- **{metric.capitalize()}**, 100 labels, all votes: {_lost(results, metric)}."]
     return [*lines, ""]
 
 
 def _difference(row):
     return f"{row['apart']:+z.3f} ±{row['half']:.3f}"
-
-
-def _capital(text):
-    return text[0].upper() + text[1:]
 
 
 def _lost(results, metric):

@@ -61,9 +61,8 @@ def as_numbers(values: ArrayLike, name: str, expected: str = "a 64-bit number") 
     if array.dtype.kind == "O":
         real = np.frompyfunc(lambda x: isinstance(x, float) or _fits(x), 1, 1)(array)
         require_rows(np.asarray(real, dtype=np.bool_), array, name, expected)
-    forbid(
-        array.dtype.kind not in "biuf", f"{name} has dtype {array.dtype}, expected numbers", name
-    )
+    if array.dtype.kind not in "biuf":  # the text of a dtype takes longer than a decision
+        raise InputError(f"{name} has dtype {array.dtype}, expected numbers", argument=name)
     if array.dtype.kind == "f" and array.itemsize not in (4, 8):
         return array.astype(np.float64)
     if not (array.flags.aligned and array.dtype.isnative):
@@ -95,11 +94,8 @@ def is_missing(value: Any) -> bool:
 
 
 def shaped(array: NDArray[Any], name: str, of_item: tuple[int, ...], expected: str) -> NDArray[Any]:
-    forbid(
-        array.ndim == 0 or array.shape[1:] != of_item,
-        f"{name} has shape {array.shape}, expected {expected}",
-        name,
-    )
+    if array.ndim == 0 or array.shape[1:] != of_item:
+        raise InputError(f"{name} has shape {array.shape}, expected {expected}", argument=name)
     return array
 
 

@@ -103,11 +103,11 @@ def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
         number = math.inf
     if math.isnan(number):
         return None
-    forbid(
-        number not in scale.points,
-        f"{where}: {value!r}, expected {scale.choices}; for other words pass {{advice}}",
-        advice={"words": {"...": "..."}},
-    )
+    if number not in scale.points:
+        raise InputError(
+            f"{where}: {value!r}, expected {scale.choices}; for other words pass {{advice}}",
+            advice={"words": {"...": "..."}},
+        )
     return int(number) if number.is_integer() else number
 
 

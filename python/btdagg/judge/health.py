@@ -1,5 +1,5 @@
 """What the calls of a run tell of its endpoint: whether it is right, and whether it is there."""
-# Faults of the endpoint (key, model, parameter, an outage) are of no vote; a pair's mark its
+# Faults of the endpoint (key, model, parameter, an outage) mark no vote, faults of a pair mark its
 # votes. What cannot be told apart is asked with a short text (`retries`).
 
 from __future__ import annotations
