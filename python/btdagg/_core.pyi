@@ -233,11 +233,10 @@ def grade_decisions(
 def grade_loss(
     means: NDArray[np.float64],
     weights: NDArray[np.float64],
-    beta: float,
-    intercepts: NDArray[np.float64],
+    thetas: NDArray[np.float64],
     with_hessian: bool = True,
     offsets: NDArray[np.float64] | None = None,
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
 def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(
     items: NDArray[np.int64], votes: NDArray[np.int8] | NDArray[np.float64]

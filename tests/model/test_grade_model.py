@@ -351,8 +351,14 @@ def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
     scale = Scale((0, 1, 2))
     rng = np.random.default_rng(6)
     rows = _LabelledMeans(np.array([-0.7, 0.1, 0.8]), rng.integers(0, 5, (3, 3)).astype(float))
-    part = _parts("weak", scale, scale, 1.0, rows)[1]
-    found, _ = _laplace(rows, part, 1.7)
+    parts = _parts("weak", scale, scale, 1.0, rows)
+    betas = np.array([0.01, 1.7, 60.0])
+    together = _laplace(rows, parts, betas)
+    for place, part in enumerate(parts):  # each takes steps of its own
+        alone = _laplace(rows, [part], betas[place : place + 1])
+        for one, several in zip(alone, together, strict=True):
+            np.testing.assert_allclose(one[0], several[place], rtol=1e-12)
+    part, found = parts[1], together[0][1]
     axis = np.linspace(-6, 6, 161)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     covariance = part.shift**2 + part.spread**2 * np.eye(2)
@@ -360,7 +366,8 @@ def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
     covariance += part.frequency**2 * np.eye(2)
     off = grid - 1.7 * part.cuts
     log_prior = -0.5 * np.einsum("ij,jk,ik->i", off, np.linalg.inv(covariance), off)
-    likelihood = np.array([-rows.loss(np.array([1.7, *b]))[0] for b in grid])
+    thetas = np.concatenate([np.full((len(grid), 1), 1.7), grid], axis=1)
+    likelihood = -rows.losses(thetas, with_hessian=False)[0]
     exact = np.log(np.exp(log_prior + likelihood).sum() / np.exp(log_prior).sum())
     assert found == pytest.approx(exact, abs=0.05)
 

@@ -126,7 +126,8 @@ def test_loss_is_that_of_the_reference_and_has_its_derivatives():
         beta, intercepts = random_model(rng, k)
 
         def at(theta, means=means, weights=weights):
-            return _core.grade_loss(means, weights, theta[0], theta[1:])
+            loss, gradient, hessian = _core.grade_loss(means, weights, theta[None])
+            return loss[0], gradient[0], hessian[0]
 
         theta = np.array([beta, *intercepts])
         loss, gradient, hessian = at(theta)
@@ -139,21 +140,22 @@ def test_loss_is_that_of_the_reference_and_has_its_derivatives():
         by_steps = [(at(theta + step)[1] - at(theta - step)[1]) / 2e-5 for step in steps]
         np.testing.assert_allclose(hessian, by_steps, rtol=1e-6, atol=1e-5)
         assert np.linalg.eigvalsh(hessian).min() > -1e-9
-        alone = _core.grade_loss(means, weights, beta, intercepts, with_hessian=False)
-        assert alone[0] == loss
-        np.testing.assert_array_equal(alone[1], gradient)
+        thetas = np.stack([theta + 1, theta])
+        alone = _core.grade_loss(means, weights, thetas, with_hessian=False)
+        assert alone[0].tolist() == [at(theta + 1)[0], loss]
+        np.testing.assert_array_equal(alone[1], [at(theta + 1)[1], gradient])
         assert alone[2].size == 0
         order = rng.permutation(200)
-        for again, before in zip(
-            _core.grade_loss(means[order], weights[order], beta, intercepts), at(theta), strict=True
-        ):
-            np.testing.assert_array_equal(again, before)
+        again = _core.grade_loss(means[order], weights[order], thetas)
+        for several, before in zip(again, at(theta), strict=True):
+            np.testing.assert_array_equal(several[1], before)
 
 
 def test_loss_is_exact_far_out():
     means, weights = np.array([-700.0, 350.0, 3.0]), np.array([[0, 0, 1.0], [1, 0, 0], [0.5, 0, 2]])
     beta, intercepts = 1.0, np.array([1.5, 5.25])
-    loss, gradient, _ = _core.grade_loss(means, weights, beta, intercepts)
+    theta = np.array([[beta, *intercepts]])
+    (loss,), gradient, _ = _core.grade_loss(means, weights, theta)
     exact = [
         -w * mpmath.log(p)
         for mean, row in zip(means, weights, strict=True)
@@ -162,7 +164,7 @@ def test_loss_is_exact_far_out():
     assert abs(loss - sum(exact)) <= 1e-13 * sum(exact)
     assert np.isfinite(gradient).all()
     # Means far on the right side cost next to nothing, and exactly that.
-    loss, _, _ = _core.grade_loss(np.array([300.0]), np.array([[0.0, 1.0]]), beta, intercepts[:1])
+    (loss,), *_ = _core.grade_loss(np.array([300.0]), np.array([[0.0, 1.0]]), theta[:, :2])
     assert loss == pytest.approx(float(mpmath.log1p(mpmath.exp(-298.5))), rel=1e-12)
 
 
@@ -191,8 +193,9 @@ def test_bad_input_is_named():
     assert "intercepts[1] is inf" in text(_core.grade_thresholds, 1.0, np.array([1, np.inf]))
     assert "means[0] is NaN" in text(_core.grade_probabilities, np.array([np.nan]), 1.0, votes, 1)
     assert "weights[1] is -1" in text(
-        _core.grade_loss, votes[:2], np.array([[0.0, 1], [0, -1]]), 1.0, votes[:1]
+        _core.grade_loss, votes[:2], np.array([[0.0, 1], [0, -1]]), votes[None, :2]
     )
+    assert "n_grades is 1" in text(_core.grade_loss, votes, two[0][:, None], votes[None, :1])
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64])

@@ -16,7 +16,7 @@ from btdagg._util.validation import as_list, effective_weights, same_index, same
 from btdagg.model.calibration_set import ENOUGH, Calibration
 from btdagg.model.covariates import Covariate, Design, KnownOfItems
 from btdagg.model.grades import GradeModel
-from btdagg.model.newton import minimum
+from btdagg.model.newton import minima
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, listed
 
@@ -61,10 +61,11 @@ class _LabelledMeans(NamedTuple):
     weights: Floats  # of each grade at each mean, (n, K)
     offsets: Floats | None = None  # with which items of equal means differ
 
-    def loss(self, theta: Floats, *, with_hessian: bool = False) -> tuple[float, Floats, Floats]:
-        beta, intercepts = float(theta[0]), theta[1:].copy()
-        rows = self.means, self.weights
-        return _core.grade_loss(*rows, beta, intercepts, with_hessian, self.offsets)
+    def losses(self, thetas: Floats, *, with_hessian: bool = True) -> tuple[Floats, Floats, Floats]:
+        return _core.grade_loss(self.means, self.weights, thetas, with_hessian, self.offsets)
+
+    def loss(self, theta: Floats) -> float:
+        return float(self.losses(theta[None], with_hessian=False)[0][0])
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -80,21 +81,21 @@ class _LabelledMeans(NamedTuple):
         standard = self._replace(means=(self.means - centre) / deviation)
         total = self.weights.sum()
 
-        def loss(theta: Floats) -> tuple[float, Floats, Floats]:
-            value, gradient, hessian = standard.loss(theta, with_hessian=True)
+        def losses(thetas: Floats, _: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+            value, gradient, hessian = standard.losses(thetas)
             return value / total, gradient / total, hessian / total
 
         theta = np.array([start[0] * deviation, *(start[1:] - start[0] * centre)])
         bounds = least, max(least, _MOST_BETA)
         theta[0] = np.clip(theta[0], *bounds)
-        theta, (_, gradient, _) = minimum(loss, theta, 1e-18, bounds)
+        (theta,), (_, gradient, _) = minima(losses, theta[None], 1e-18, bounds)
         beta = theta[0] / deviation
         theta = np.array([beta, *(theta[1:] + beta * centre)])
         return theta, bool(np.abs(gradient).max() < 1e-6)
 
     def has_no_end(self, theta: Floats) -> bool:
         further, _ = self.minimum(theta, 2 * theta[0] * self.spread[1])
-        return bool(self.loss(further)[0] <= self.loss(theta)[0] + 1e-7 * self.weights.sum())
+        return self.loss(further) <= self.loss(theta) + 1e-7 * float(self.weights.sum())
 
 
 def fit_cuts(
@@ -167,7 +168,7 @@ def fit_cuts(
     max_votes = math.ceil(array.sum(axis=1).max() - 1e-6)
     origin = (provenance or Provenance()).of_fit(max_votes, n_labels)
     model = GradeModel(beta / step, tuple(cuts.tolist()), scale, label_scale, origin, covariates)
-    log_loss = rows.loss(theta)[0] / by_grade.sum()
+    log_loss = rows.loss(theta) / by_grade.sum()
     notes = _notes(model, rows, prior is not None, theta)
     notes += () if converged else ("the fit did not converge",)
     notes += () if known is None else known.remarks
@@ -227,11 +228,11 @@ def _closest_to_mixture(
     rows: _LabelledMeans, parts: list[_PriorPart]
 ) -> tuple[Floats, bool, dict[str, float]]:
     names, evidence, thetas = [], [], []
-    for part in parts:
-        for beta, log_density, intercepts in _along_beta(rows, part):
+    for part, fits in zip(parts, _along_beta(rows, parts), strict=True):
+        for log_density, theta in fits:
             names.append(part.name)
             evidence.append(log_density + math.log(part.share))
-            thetas.append(np.array([beta, *intercepts]))
+            thetas.append(theta)
     # Labels drawn whatever the votes are, from any distribution (a uniform prior) or one of few
     # grades (Perks's). One label more of each grade would draw the median of few labels to the
     # middle of a long scale, so the prediction has at most half of one, as Jeffreys has.
@@ -269,44 +270,62 @@ def _closest_to_mixture(
     return theta, converged, shares
 
 
-def _along_beta(rows: _LabelledMeans, part: _PriorPart) -> list[tuple[float, float, Floats]]:
-    """Return betas with their log share of the marginal likelihood, closer where it is largest."""
-    fits: dict[float, tuple[float, float, Floats]] = {}
-    points = _POINTS.tolist()
+def _along_beta(rows: _LabelledMeans, parts: list[_PriorPart]) -> list[list[tuple[float, Floats]]]:
+    """Return fits at betas of each part, closer where their share of its evidence is largest."""
+    fits: list[dict[float, tuple[float, Floats]]] = [{} for _ in parts]
+    points = [_POINTS.tolist() for _ in parts]
     for _ in range(4):
-        for point in points:
-            beta = min(part.beta * math.exp(part.factor * point), _MOST_BETA)
-            likelihood, intercepts = _laplace(rows, part, beta)
-            fits[point] = beta, likelihood - point**2 / 2, intercepts
-        ordered = sorted(fits)
-        place = ordered.index(max(fits, key=lambda point: fits[point][1]))
-        adjacent = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
-        points = [(ordered[place] + other) / 2 for other in adjacent]
+        asked = [(place, point) for place, several in enumerate(points) for point in several]
+        at = [parts[place] for place, _ in asked]
+        betas = [
+            min(part.beta * math.exp(part.factor * point), _MOST_BETA)
+            for part, (_, point) in zip(at, asked, strict=True)
+        ]
+        found = zip(asked, *_laplace(rows, at, np.array(betas)), strict=True)
+        for (place, point), likelihood, theta in found:
+            fits[place][point] = float(likelihood) - point**2 / 2, theta
+        points = [_between(of_part) for of_part in fits]
+    return [_with_widths(of_part) for of_part in fits]
+
+
+def _between(fits: dict[float, tuple[float, Floats]]) -> list[float]:
+    ordered = sorted(fits)
+    place = ordered.index(max(fits, key=lambda point: fits[point][0]))
+    adjacent = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
+    return [(ordered[place] + other) / 2 for other in adjacent]
+
+
+def _with_widths(fits: dict[float, tuple[float, Floats]]) -> list[tuple[float, Floats]]:
+    ordered = sorted(fits)
     widths = np.gradient(ordered) / math.sqrt(2 * math.pi)
-    return [
-        (beta, likelihood + math.log(width), intercepts)
-        for width, (beta, likelihood, intercepts) in zip(
-            widths, (fits[point] for point in ordered), strict=True
-        )
-    ]
+    both = zip(widths, (fits[point] for point in ordered), strict=True)
+    return [(likelihood + math.log(width), theta) for width, (likelihood, theta) in both]
 
 
-def _laplace(rows: _LabelledMeans, part: _PriorPart, beta: float) -> tuple[float, Floats]:
-    centre = beta * part.cuts
-    covariance = part.shift**2 + part.stretch**2 * np.outer(part.cuts, part.cuts)
-    alone = beta**2 * part.spread**2 + part.frequency**2
-    precision = np.linalg.inv(beta**2 * covariance + alone * np.eye(len(centre)))
+def _laplace(rows: _LabelledMeans, parts: list[_PriorPart], betas: Floats) -> tuple[Floats, Floats]:
+    """Return log likelihoods of the labels, and beta and intercepts, of a part at each beta."""
+    cuts = np.stack([part.cuts for part in parts])
+    columns = [(part.shift, part.stretch, part.spread, part.frequency) for part in parts]
+    shift, stretch, spread, frequency = (np.array(column) for column in zip(*columns, strict=True))
+    centres, squares = betas[:, None] * cuts, betas**2
+    together = shift[:, None, None] ** 2 + stretch[:, None, None] ** 2 * (
+        cuts[:, :, None] * cuts[:, None]
+    )
+    alone = squares * spread**2 + frequency**2
+    identity = np.eye(cuts.shape[1])
+    precisions = np.linalg.inv(squares[:, None, None] * together + alone[:, None, None] * identity)
 
-    def loss(intercepts: Floats) -> tuple[float, Floats, Floats]:
-        of_rows = rows.means, rows.weights, beta, intercepts, True, rows.offsets
-        value, gradient, hessian = _core.grade_loss(*of_rows)
-        off = intercepts - centre
-        slope = precision @ off
-        return value + float(off @ slope) / 2, gradient[1:] + slope, hessian[1:, 1:] + precision
+    def losses(intercepts: Floats, which: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+        thetas = np.concatenate([betas[which, None], intercepts], axis=1)
+        value, gradient, hessian = rows.losses(thetas)
+        off, precision = intercepts - centres[which], precisions[which]
+        slope = (precision @ off[..., None])[..., 0]
+        value += (off * slope).sum(axis=1) / 2
+        return value, gradient[:, 1:] + slope, hessian[:, 1:, 1:] + precision
 
-    intercepts, (value, _, hessian) = minimum(loss, centre, 1e-6)
-    spread = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]
-    return float(spread / 2 - value), intercepts
+    intercepts, (value, _, hessian) = minima(losses, centres, 1e-6)
+    volume = np.linalg.slogdet(precisions)[1] - np.linalg.slogdet(hessian)[1]
+    return volume / 2 - value, np.concatenate([betas[:, None], intercepts], axis=1)
 
 
 def _notes(

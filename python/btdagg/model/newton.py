@@ -12,34 +12,69 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Loss = Callable[[Floats], tuple[float, Floats, Floats]]
+    Losses = Callable[[Floats, NDArray[np.intp]], tuple[Floats, Floats, Floats]]
 
 # In log odds: far out, where labels are separated, a step has no end.
 _LONGEST_STEP = 10.0
+_MOST_STEPS = 200
 
 
 def minimum(
     loss: Loss, x: Floats, tolerance: float, bounds: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[Floats, tuple[float, Floats, Floats]]:
     """Minimise a convex loss by Newton's method; derivatives at an active bound are zero."""
+
+    def losses(points: Floats, _: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+        value, gradient, hessian = loss(points[0])
+        return np.array([value]), gradient[None], hessian[None]
+
+    found, (value, gradient, hessian) = minima(losses, x[None], tolerance, bounds)
+    return found[0], (float(value[0]), gradient[0], hessian[0])
+
+
+def minima(
+    losses: Losses, x: Floats, tolerance: float, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
+    """Minimise several convex losses at once, (m, d), each by steps of its own.
+
+    `losses` returns values, gradients and second derivatives at some points, given which of the m
+    losses each is for.
+    """
     low, high = bounds
-    value, gradient, hessian = loss(x)
-    for _ in range(200):
-        if (x[0] <= low and gradient[0] > 0) or (x[0] >= high and gradient[0] < 0):
-            gradient[0] = hessian[0, 1:] = hessian[1:, 0] = 0.0
+    left, diagonal = np.arange(len(x)), np.arange(x.shape[1])
+    point, found = x.copy(), losses(x, left)
+    results = point, *found
+    for n_steps in range(_MOST_STEPS + 1):
+        value, gradient, hessian = found
+        at_bound = ((point[:, 0] <= low) & (gradient[:, 0] > 0)) | (
+            (point[:, 0] >= high) & (gradient[:, 0] < 0)
+        )
+        gradient[at_bound, 0] = hessian[at_bound, 0, 1:] = hessian[at_bound, 1:, 0] = 0.0
         # Where labels say nothing of a cut the curvature vanishes far out.
-        hessian.flat[:: len(x) + 1] += 1e-14 * hessian.trace() + 1e-300
-        direction = np.linalg.solve(hessian, gradient)
-        decrease = float(gradient @ direction)
-        if not decrease > tolerance:
-            break
-        size = min(1.0, _LONGEST_STEP / np.abs(direction).max())
-        while True:
-            step = x - size * direction
-            step[0] = min(max(step[0], low), high)
-            trial = loss(step)
-            # Less a rounding of the loss.
-            if trial[0] <= value - 1e-4 * size * decrease + 1e-15 * abs(value) or size < 1e-6:
+        trace = hessian.trace(axis1=1, axis2=2)
+        hessian[:, diagonal, diagonal] += (1e-14 * trace + 1e-300)[:, None]
+        direction = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        decrease = (gradient * direction).sum(axis=1)
+        goes_on = (decrease > tolerance) & (n_steps < _MOST_STEPS)
+        if not goes_on.all():
+            for result, part in zip(results, (point, *found), strict=True):
+                result[left] = part
+            if not goes_on.any():
                 break
-            size /= 2
-        x, (value, gradient, hessian) = step, trial
+            left, point, value = left[goes_on], point[goes_on], value[goes_on]
+            direction, decrease = direction[goes_on], decrease[goes_on]
+        size = np.minimum(1.0, _LONGEST_STEP / np.abs(direction).max(axis=1))
+        start, before = point, value + 1e-15 * abs(value)  # and a rounding of the loss
+        point = start - size[:, None] * direction
+        point[:, 0] = point[:, 0].clip(low, high)
+        found = losses(point, left)
+        while (is_more := ~(found[0] <= before - 1e-4 * size * decrease) & (size >= 1e-6)).any():
+            rows = np.flatnonzero(is_more)
+            size[rows] /= 2
+            step = start[rows] - size[rows, None] * direction[rows]
+            step[:, 0] = step[:, 0].clip(low, high)
+            point[rows] = step
+            for whole, part in zip(found, losses(step, left[rows]), strict=True):
+                whole[rows] = part
+    x, value, gradient, hessian = results
     return x, (value, gradient, hessian)

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use btdagg::{CountValue, Counts, Error, Rows};
 use numpy::ndarray::{ArrayView2, Axis, Dimension};
 use numpy::{
-    Element, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray,
-    PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
+    Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayDescrMethods, PyArrayMethods,
+    PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
+    dtype,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -19,6 +20,7 @@ pub type InVector<'py, T> = PyReadonlyArray1<'py, T>;
 pub type InMatrix<'py, T> = PyReadonlyArray2<'py, T>;
 pub type Vector<'py, T> = Bound<'py, PyArray1<T>>;
 pub type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
+pub type Matrices<'py, T> = Bound<'py, PyArray3<T>>;
 
 /// The values of an array row by row, copied where its memory has another order.
 ///

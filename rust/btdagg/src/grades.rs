@@ -304,6 +304,67 @@ pub struct GradeModel {
     intercepts: Vec<f64>,
 }
 
+/// Labelled items by their distinct mean votes and offsets, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledMeans {
+    n_grades: usize,
+    means: Vec<(f64, f64)>,
+    /// Of each grade at each of them, row by row; and below and above each boundary.
+    weights: Vec<f64>,
+    sides: Vec<(f64, f64)>,
+}
+
+impl LabelledMeans {
+    /// Items with soft labels: `weights` has one for every grade at each mean, row by row.
+    ///
+    /// Equal means are taken together, and the order of the rows does not change a bit.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there are fewer than two grades, and for the first bad mean, offset or
+    /// weight; [`Error::Memory`].
+    pub fn new(
+        means: &[f64],
+        offsets: Option<&[f64]>,
+        weights: &[f64],
+        n_grades: usize,
+    ) -> Result<Self, Error> {
+        let k = n_grades;
+        if k < 2 {
+            return Err(Error::value("n_grades", k, "two or more"));
+        }
+        same_length("weights", weights.len(), means.len() * k, "means and grades")?;
+        check_finite("means", means, 0)?;
+        check_offsets(offsets, means.len())?;
+        for (place, &weight) in weights.iter().enumerate() {
+            check_weight(weight, place / k)?;
+        }
+        let row = |&number: &usize| {
+            let weights = &weights[number * k..(number + 1) * k];
+            ((means[number], offset(offsets, number)), weights)
+        };
+        let mut order = collected(0..means.len())?;
+        order.sort_unstable_by(|one, other| {
+            let ((mean, weights), (other_mean, others)) = (row(one), row(other));
+            let weights = weights.iter().zip(others).map(|(one, other)| one.total_cmp(other));
+            let order = mean.0.total_cmp(&other_mean.0).then(mean.1.total_cmp(&other_mean.1));
+            order.then(weights.fold(Ordering::Equal, Ordering::then))
+        });
+        let mut distinct =
+            Self { n_grades, means: Vec::new(), weights: Vec::new(), sides: Vec::new() };
+        for rows in order.chunk_by(|one, other| row(one).0 == row(other).0) {
+            distinct.means.push(row(&rows[0]).0);
+            let mut totals = filled(Sum::default(), k)?;
+            for (_, weights) in rows.iter().map(row) {
+                totals.iter_mut().zip(weights).for_each(|(total, &weight)| total.add(weight));
+            }
+            let weights: Vec<f64> = totals.into_iter().map(Sum::value).collect();
+            sides_into(&weights, &mut distinct.sides);
+            distinct.weights.extend(weights);
+        }
+        Ok(distinct)
+    }
+}
+
 /// Negative log likelihood with its derivatives by beta and the intercepts, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GradeLoss {
@@ -324,6 +385,8 @@ struct Odds {
     /// Log of the sum of the values.
     log_total: f64,
     total: f64,
+    /// Shares of the values below and above each boundary.
+    sides: Vec<(f64, f64)>,
 }
 
 impl GradeModel {
@@ -434,50 +497,22 @@ impl GradeModel {
         sides - (x - self.intercepts[boundary])
     }
 
-    /// Negative log likelihood of soft labels: `weights` has one for every grade at each mean, row
-    /// by row.
+    /// Negative log likelihood of labelled items.
     ///
-    /// Equal means are taken together, and the order of the rows does not change a bit. Second
-    /// derivatives take most of the time on long scales: they are worked out where wanted.
+    /// Second derivatives take most of the time on long scales: they are worked out where wanted.
     ///
     /// # Errors
-    /// [`Error::Input`] for the first bad mean or weight; [`Error::Memory`].
-    pub fn loss(
-        &self,
-        means: &[f64],
-        offsets: Option<&[f64]>,
-        weights: &[f64],
-        with_hessian: bool,
-    ) -> Result<GradeLoss, Error> {
+    /// [`Error::Input`] if items are of another number of grades, or their weights are too large;
+    /// [`Error::Memory`].
+    pub fn loss(&self, items: &LabelledMeans, with_hessian: bool) -> Result<GradeLoss, Error> {
         let k = self.n_grades();
-        same_length("weights", weights.len(), means.len() * k, "means and grades")?;
-        check_finite("means", means, 0)?;
-        check_offsets(offsets, means.len())?;
-        for (place, &weight) in weights.iter().enumerate() {
-            check_weight(weight, place / k)?;
-        }
-        let row = |&number: &usize| {
-            let weights = &weights[number * k..(number + 1) * k];
-            ((means[number], offset(offsets, number)), weights)
-        };
-        let mut order = collected(0..means.len())?;
-        order.sort_unstable_by(|one, other| {
-            let ((mean, weights), (other_mean, others)) = (row(one), row(other));
-            let weights = weights.iter().zip(others).map(|(one, other)| one.total_cmp(other));
-            let order = mean.0.total_cmp(&other_mean.0).then(mean.1.total_cmp(&other_mean.1));
-            order.then(weights.fold(Ordering::Equal, Ordering::then))
-        });
+        same_length("intercepts", k - 1, items.n_grades - 1, "grades less one")?;
         let mut odds = Odds::default();
         let mut sums = filled(Sum::default(), 1 + k + if with_hessian { k * k } else { 0 })?;
-        for rows in order.chunk_by(|one, other| row(one).0 == row(other).0) {
-            let (mean, offset) = row(&rows[0]).0;
-            let mut totals = filled(Sum::default(), k)?;
-            for (_, weights) in rows.iter().map(row) {
-                totals.iter_mut().zip(weights).for_each(|(total, &weight)| total.add(weight));
-            }
-            let weights: Vec<f64> = totals.into_iter().map(Sum::value).collect();
+        let weights = items.weights.chunks_exact(k).zip(items.sides.chunks_exact(k - 1));
+        for (&(mean, offset), (weights, sides)) in items.means.iter().zip(weights) {
             self.at(mean, offset, &mut odds);
-            odds.add_loss(mean, &weights, &mut sums);
+            odds.add_loss(mean, weights, sides, &mut sums);
         }
         let mut sums = sums.into_iter().map(Sum::value);
         let loss = sums.next().unwrap_or_default();
@@ -485,7 +520,12 @@ impl GradeModel {
             return Err(Error::weight_overflow());
         }
         let gradient = sums.by_ref().take(k).collect();
-        Ok(GradeLoss { loss, gradient, hessian: sums.collect() })
+        let mut hessian: Vec<f64> = sums.collect();
+        for place in 0..hessian.len() {
+            let (row, column) = (place / k, place % k);
+            hessian[place] = hessian[row.min(column) * k + row.max(column)];
+        }
+        Ok(GradeLoss { loss, gradient, hessian })
     }
 
     /// Writes the odds of the grades at a mean and an offset.
@@ -523,8 +563,9 @@ impl GradeModel {
 }
 
 impl Odds {
-    /// Adds the loss of weights at a mean, its gradient and, if there is room, second derivatives.
-    fn add_loss(&self, mean: f64, weights: &[f64], sums: &mut [Sum]) {
+    /// Adds the loss of weights at a mean, its gradient and, if there is room, its second derivatives
+    /// on and right of the diagonal.
+    fn add_loss(&mut self, mean: f64, weights: &[f64], sides: &[(f64, f64)], sums: &mut [Sum]) {
         let k = weights.len();
         let (loss, derivatives) = sums.split_at_mut(1);
         let (gradient, hessian) = derivatives.split_at_mut(k);
@@ -533,28 +574,29 @@ impl Odds {
             loss[0].add(-weight * low);
         }
         let total: f64 = weights.iter().sum();
-        // What lies below and above each boundary is summed from its own side: nothing is subtracted.
-        let (below, above) = sides(&self.values);
-        let (weights_below, weights_above) = sides(weights);
-        for i in 1..k {
-            let (below, above) = (below[i] / self.total, above[i] / self.total);
-            let slope = weights_above[i] * below - weights_below[i] * above;
-            gradient[i].add(slope);
+        self.sides.clear();
+        sides_into(&self.values, &mut self.sides);
+        for side in &mut self.sides {
+            *side = (side.0 / self.total, side.1 / self.total);
+        }
+        for (i, (&(below, above), weights)) in self.sides.iter().zip(sides).enumerate() {
+            let slope = weights.1 * below - weights.0 * above;
+            gradient[1 + i].add(slope);
             gradient[0].add(-mean * slope);
         }
         if hessian.is_empty() {
             return;
         }
-        for i in 1..k {
-            let mut row = 0.0;
-            for j in 1..k {
-                let (low, high) = (i.min(j), i.max(j));
-                let curvature = total * (below[low] / self.total) * (above[high] / self.total);
-                hessian[i * k + j].add(curvature);
+        for (i, &(below, above)) in self.sides.iter().enumerate() {
+            let (left, right) = self.sides.split_at(i);
+            let mut row: f64 = left.iter().map(|side| total * side.0 * above).sum();
+            let on = (1 + i) * (k + 1);
+            for (sum, side) in hessian[on..].iter_mut().zip(right) {
+                let curvature = total * below * side.1;
+                sum.add(curvature);
                 row += curvature;
             }
-            hessian[i].add(-mean * row);
-            hessian[i * k].add(-mean * row);
+            hessian[1 + i].add(-mean * row);
             hessian[0].add(mean * mean * row);
         }
     }
@@ -570,16 +612,19 @@ fn check_offsets(offsets: Option<&[f64]>, n: usize) -> Result<(), Error> {
     check_finite("offsets", offsets, 0)
 }
 
-/// Sums of the values before each place, and of those from it on.
-fn sides(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let running = |sum: &mut f64, value: &f64| {
-        *sum += value;
-        Some(*sum)
-    };
-    let below = std::iter::once(0.0).chain(values.iter().scan(0.0, running)).collect();
-    let mut above: Vec<f64> = values.iter().rev().scan(0.0, running).collect();
-    above.reverse();
-    (below, above)
+/// Adds sums of the values below and above each boundary, each from its own side: nothing is
+/// subtracted.
+fn sides_into(values: &[f64], out: &mut Vec<(f64, f64)>) {
+    let start = out.len();
+    let (mut below, mut above) = (0.0, 0.0);
+    out.extend(values.iter().take(values.len() - 1).map(|value| {
+        below += value;
+        (below, 0.0)
+    }));
+    for (side, value) in out[start..].iter_mut().zip(&values[1..]).rev() {
+        above += value;
+        side.1 = above;
+    }
 }
 
 #[cfg(test)]
