@@ -174,11 +174,12 @@ class Pipeline:
             raise InputError(argument=name, got=got, expected=expected)
         scale = judging.scale
         self.labels = labels if isinstance(labels, Labels) else labels_for(judging, labels)
-        expected = "no strength, full margin or prior of pairs, since the template asks for grades"
-        forbid(
-            not scale.mirrored and (strength or full_margin or isinstance(prior, Prior)),
-            f"got {strength or full_margin or prior}, expected {expected}",
-        )
+        of_pairs: dict[str, Any] = {"strength": strength, "full_margin": full_margin}
+        if isinstance(prior, Prior):
+            of_pairs["prior"] = prior
+        for name, value in of_pairs.items():
+            expected = "none, which is for pairs, since the template asks for grades"
+            expect(scale.mirrored or not value, name, value, expected)
         forbid(
             scale.mode != self.labels.scale.mode,
             f"{self.labels.source} has labels of {self.labels.scale.in_words}, but the "

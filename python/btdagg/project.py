@@ -247,7 +247,7 @@ class Project:
     def imported(
         self, files: Sequence[Any], format: str | None = None, table: str = "", **how: Any
     ) -> Imported:
-        """Read files of other tools, with the keys of a table or, without one, of all tables."""
+        """Read files of other tools by the project's top-level keys and those of a named table."""
         from btdagg.votes.formats import read, read_grades
         from btdagg.votes.scale import Scale, points_of
 

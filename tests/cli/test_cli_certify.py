@@ -86,7 +86,8 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted(cli, folder, opt
     status, _, err = cli("decide", "model.json", "noise.csv", *more)
     assert (status, err) == (
         2,
-        "btdagg: --trust-unlike needs a certificate, but model.json is a model\n",
+        "btdagg: --trust-unlike needs a certificate (of btdagg certify), but model.json is a "
+        "model\n",
     )
     counts = btdagg.read_votes("noise.csv").counts()[1]
     if options:

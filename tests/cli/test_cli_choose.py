@@ -126,7 +126,7 @@ def test_groups_come_whole_with_their_names(cli, folder):
     assert all(group == f"p{int(item[1:]) // 3}" for item, group in found["item", "group"].rows())
     more = ["--items", "12", "--group", "prompt", "--after", "to_label.csv", "-o", "more.csv"]
     assert cli("choose", "votes.csv", *more)[1] == (
-        "drew 12 of 100 groups with 36 items, 6 items of them new: simple sample, seed 0, "
+        "drew 12 of 100 groups with 36 items, 6 of them new: simple sample, seed 0, "
         "probability 0.12; wrote more.csv\n"
     )
 
@@ -164,7 +164,7 @@ def test_what_is_printed(cli, folder):
     out = cli("choose", "votes.csv", "--items", "60", "--after", "to_label.csv", "-o", "more.csv")[
         1
     ]
-    assert out.startswith("drew 60 of 300 items, 30 items of them new: simple sample")
+    assert out.startswith("drew 60 of 300 items, 30 of them new: simple sample")
     out = cli("choose", "votes.csv", "--items", "60", "--design", "stratified", "-o", "other.csv")[
         1
     ]

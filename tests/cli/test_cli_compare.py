@@ -96,7 +96,7 @@ def test_a_sentence_and_what_was_left_out(cli):
         "45 labelled items, each decided by models calibrated on 30 others; p ="
     )
     assert err.splitlines() == [
-        "5 labelled items have votes of judge=a only and are left out",
+        "5 labelled items have no votes of judge=b and are left out",
         "10 items have votes but no label and are left out",
         "difference of these items: {:+.3f} ({:+.3f} to {:+.3f})".format(
             *expected.other_difference

@@ -259,7 +259,7 @@ def test_grades_of_people_may_be_pass_or_fail_and_items_without_a_vote_get_none(
     ("template", "options", "argument"),
     [
         ("grade-5", {"rule": "epsilon=0.05"}, "stop"),
-        ("grade-5", {"strength": "margin"}, None),
+        ("grade-5", {"strength": "margin"}, "strength"),
         ("response", {}, "template"),
     ],
 )

@@ -524,7 +524,7 @@ def test_a_part_that_fails_at_one_number_of_votes_is_in_no_average():
     assert [(cell.key[0], cell.n_votes) for cell in found.cells] == [
         ("g", 2), ("g", 4), ("h", 2), ("h", 4)
     ]  # fmt: skip
-    assert found.skipped[0][1].startswith("at 4 votes: 'gsa' has no decision for item ")
+    assert found.skipped[0][1].startswith("at 4 votes: 'gsa' has no decision for 80 of 80 items")
 
 
 def test_what_is_left_out_is_remarked_upon():

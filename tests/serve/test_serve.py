@@ -222,7 +222,7 @@ def test_compressed_streams_are_refused_before_they_unfold(client):
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     body = stream_of(pa.table(dict.fromkeys(("minus", "tie", "plus"), zeros)), options=options)
     before = pa.default_memory_pool().max_memory()
-    with pytest.raises(InputError, match="body: a compressed batch, expected uncompressed batches"):
+    with pytest.raises(InputError, match="body: the batches are compressed"):
         read_arrow(body)
     assert pa.default_memory_pool().max_memory() == before
     few = pa.table({"minus": [0], "tie": [1], "plus": [11]})

@@ -814,7 +814,7 @@ def test_from_a_table_of_scores_to_a_mean(cli):
         (
             {"columns": {"item": "id", "vote": "winner"}, "custom_id": "{item}"},
             "custom_id",
-            " the format table does not use custom_id; openai-batch",
+            " the format table does not use custom_id; only openai-batch",
         ),
     ],
 )

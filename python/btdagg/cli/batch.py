@@ -184,8 +184,8 @@ def cancel(
 ) -> int:
     """Cancel batches.
 
-    Samples of batches that were not sent can be asked for again; a batch that was sent ends, and
-    then its answers can be collected.
+    Samples of unsent batches can be asked for again. A batch that was sent is ended at the
+    endpoint; then collect its answers.
 
     Example: btdagg batch cancel 3
     """

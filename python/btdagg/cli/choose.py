@@ -113,7 +113,7 @@ def choose(
         ]
         out.print_rows(["stratum", f"{unit}s", "drawn", "probability"], rows, 1)
     items = "" if group is None else f" with {frame.height:,} items"
-    added = f", {n_new:,} items of them new" if n_new < frame.height else ""
+    added = f", {n_new:,} of them new" if n_new < frame.height else ""
     share = "" if len(strata) > 1 else f", probability {chosen.n / chosen.n_units:.3g}"
     say(
         f"drew {chosen.n:,} of {chosen.n_units:,} {unit}s{items}{added}: {chosen.design} sample, "

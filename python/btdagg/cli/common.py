@@ -442,14 +442,15 @@ _NEW_JUDGE = {
 
 def say_differences(differences: Iterable[str]) -> None:
     """Print each difference on standard error, once, and how to carry a model to another judge."""
+    from btdagg.votes.provenance import OtherValues
+
     texts = [*dict.fromkeys(differences)]
     note(*(f"warning: {text}" for text in texts))
-    options = []
-    for text in texts:
-        name, _, rest = text.partition(" is ")
-        value = rest.partition(", but the model was fitted")[0]
-        if (option := _NEW_JUDGE.get(name)) is not None and ", " not in value:  # one of them
-            options.append(option + quote(value))
+    options = [
+        _NEW_JUDGE[text.column] + quote(text.values[0])
+        for text in texts
+        if isinstance(text, OtherValues) and text.column in _NEW_JUDGE and len(text.values) == 1
+    ]
     if options:
         note(
             "to carry the model over to the new judge, ask it about labelled items: btdagg "
@@ -465,7 +466,7 @@ def differences_said() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ProvenanceWarning)
         yield
-    say_differences(str(w.message) for w in caught if w.category is ProvenanceWarning)
+    say_differences(w.message.args[0] for w in caught if isinstance(w.message, ProvenanceWarning))
     for other in caught:
         if other.category is not ProvenanceWarning:
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)

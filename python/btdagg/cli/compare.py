@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Settings: TypeAlias = "dict[str, list[str]]"
 
 _WAY = (
-    "One way of deciding, as settings: n=3 (the first three votes of each item), strength=none "
+    "by settings such as n=3 (the first three votes of each item), strength=none "
     "(or margin, strength, probabilities, confidence), method=NAME of btdagg evaluate (or panel, "
     "which has parameters for each judge), covariates=NAMES or none, and any column of the votes, "
     "such as judge=gpt-5.4. Repeat for more."
@@ -148,8 +148,8 @@ def _compared(
         apart = () if way is table else ("judge",)  # a panel
         remarks += what_is_pooled(table, "takes", apart)
     for number, what in (
-        (result.n_only_first, f"labelled items have votes of {result.names[0]} only"),
-        (result.n_only_second, f"labelled items have votes of {result.names[1]} only"),
+        (result.n_only_first, f"labelled items have no votes of {result.names[1]}"),
+        (result.n_only_second, f"labelled items have no votes of {result.names[0]}"),
         (result.n_unlabelled, "items have votes but no label"),
     ):
         remarks += [f"{number} {what} and are left out"] if number else []

@@ -107,7 +107,9 @@ def decide(
     kind = decider.FILE.what
     certificate: Certificate | None = decider if kind == "certificate" else None
     if trust_unlike and certificate is None:
-        raise InputError(f"--trust-unlike needs a certificate, but {model} is a {kind}")
+        raise InputError(
+            f"--trust-unlike needs a certificate (of btdagg certify), but {model} is a {kind}"
+        )
     decider = decider if certificate is None else certificate.model
     rule: StoppingRule | None = decider if kind == "stopping rule" else None
     fitted: Any = decider if rule is None else rule.model

@@ -230,7 +230,9 @@ def _show(estimates: Estimates, by: str | None) -> None:
     say_answer(estimates.answer)
     print_report_table(estimates_table(estimates, by))
     if by is not None and len(estimates.by) > _MOST_COMPARED:
-        note(f"differences of {len(estimates.by)} values of {by} are in --json and --report")
+        note(
+            f"{len(estimates.by)} values of {by} are not compared here, but in --json and --report"
+        )
     elif by is not None and (differences := differences_table(estimates, by)) is not None:
         print_report_table(differences)
 

@@ -89,7 +89,7 @@ def _stored(place: str) -> Iterator[VoteStore | None]:
 
 
 def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
-    """Print how many fewer votes than estimated a rule asks for."""
+    """Print that a rule asks for fewer votes than the estimate, and how many if known."""
     from btdagg.online import StoppingRule
 
     fewer = "will ask for fewer"

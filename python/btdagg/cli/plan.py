@@ -103,8 +103,8 @@ def plan(
 ) -> None:
     """Make a stopping rule and forecast what it saves, before the first vote of a job.
 
-    From how votes are distributed on the labelled items, the command forecasts votes, calls and
-    errors for each rule and number of votes, and how much further labels would help. The job
+    The command uses the votes on labelled items to forecast votes, calls and errors for each rule
+    and number of votes, and how much further labels would help. The job
     consists of new items; with --set population=finite the labelled items are among its --items,
     need no more votes and have no error. Before the first label give --prior a saved prior, and no
     other file: the forecast is then made from the prior's tasks, each calibrated to a few of its

@@ -548,7 +548,7 @@ def _alike(population: PredictedItems) -> float:
 def of_all_labels(
     population: PredictedItems, prior: Any, known: KnownOfItems | None = None
 ) -> Predictor:
-    """Calibrate on all labels; covariates are known in scales of all items."""
+    """Calibrate on all labels; the model's covariates have the scales of all items."""
     labelled, groups = population.labelled, population.groups
     numbers = numbered(None if groups is None else groups[labelled], [], len(labelled))
     counts = population.rows[population.place[labelled]]

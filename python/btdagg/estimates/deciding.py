@@ -159,7 +159,7 @@ def _counted(
         if refresh and standings:
             warn_of(['standings are computed from these votes, as standings="votes" says'])
         elif None in standings and systems_in(counted) is not None:
-            warn_of(["standings are computed from these votes, since the model has none"])
+            warn_of(["the model has no saved standings, so they are computed from these votes"])
     known = columns_for(fitted, counted)
     warn_of(unknown_in(known))
     counts = counted.of_judges(judges) if judges else counted.pooled

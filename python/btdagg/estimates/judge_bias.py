@@ -151,7 +151,7 @@ class JudgeBias(Drawn, Readable):
         found = {
             "favours": f"the judge favours {bias.of} by {size}",
             "disfavours": f"the judge disfavours {bias.of} by {size}",
-            "less strongly": f"the judge follows {bias.of} less strongly than people, by {size}",
+            "less strongly": f"{bias.of} sways the judge less than people, by {size}",
             "not told": f"the difference, {difference}, is not significant",
         }
         people, judge = given

@@ -195,7 +195,7 @@ class LabelledSample(Readable):
         population: Population,
         strata: NDArray[np.int64] | None,
     ) -> LabelledSample:
-        """Return the sample, by one over the probability of each labelled item, (n,)."""
+        """Return the sample from the inverse probability of each labelled item, (n,)."""
         names, groups = np.unique(units, return_inverse=True)
         groups = groups.reshape(-1)
         if population == "new":
@@ -240,7 +240,7 @@ class LabelledSample(Readable):
 
     @property
     def n_effective(self) -> float:
-        """How many labels of a simple sample of new items would vary as little (Kish, 1965)."""
+        """Kish's (1965) effective sample size; infinite where every item has a label."""
         return np.inf if self.is_whole else 1 / float(self.loads @ self.loads)
 
     @property

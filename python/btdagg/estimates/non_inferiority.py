@@ -259,7 +259,7 @@ def _items_of(
             require_labels(gold)
         forbid(scale.mirrored, "than has votes on pairs, expected grades of responses", "than")
         run, before = (items_of(*tables, **how) for tables in runs)
-        expected = "none, since the two runs (than) have different standings"
+        expected = "none with than, since those of two runs differ"
         expect(covariates is None, "covariates", covariates, expected)
         return run.than(before, *pair)
     systems = None

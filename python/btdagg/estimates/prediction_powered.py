@@ -137,7 +137,7 @@ class Estimates(Drawn, Readable):
 
     @property
     def of_population(self) -> str:
-        """What the estimates are of."""
+        """The population of the estimates, in words."""
         return self._items.of_population
 
     @property

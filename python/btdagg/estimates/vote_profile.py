@@ -22,11 +22,11 @@ _ROUNDING = 1e-9
 
 @readable
 class VoteProfile(NamedTuple):
-    """Means of features of items' votes, of each judge in turn, and their covariance.
+    """Means and covariance of features of votes over items, judge by judge.
 
-    Features, which do not depend on the number of votes: two means (of pairs the margin and the
-    share of ties), and how often two votes of an item are for different labels (of pairs: sides).
-    `n` is how many independent items these are worth.
+    The features do not depend on the number of votes: two means (for pairs the margin and the tie
+    rate), and how often two votes of an item differ (for pairs: are for different sides). `n` is
+    the effective number of items.
     """
 
     means: tuple[float, ...]

@@ -159,8 +159,7 @@ def t_pvalues(
 ) -> NDArray[np.float64]:
     """Two-sided p-values of differences of means over groups, by Student's t; arrays of one shape.
 
-    Where g groups do not vary, it is that of their signs: all alike with probability ``2**(1 -
-    g)``.
+    Where the g groups do not vary, it is the sign test's: ``2**(1 - g)``, or 1 at difference 0.
     """
     from scipy.special import stdtr
 

@@ -262,7 +262,7 @@ def frame_of(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def truth_of(row: Mapping[str, Any]) -> bool | None:
-    """Return the boolean that an annotation is: the label true with score 1, or false with 0."""
+    """Return a boolean annotation's value (true with score 1, false with 0), or None for others."""
     truth = {("true", 1): True, ("false", 0): False}
     return truth.get((row["label"], row["score"]))
 

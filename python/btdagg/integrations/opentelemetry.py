@@ -40,11 +40,11 @@ _EVALUATION = {
 
 
 class JudgeSpans(SpanProcessor):  # type: ignore[misc]
-    """Gives the spans of judge calls the item, order and sample that they are about.
+    """Adds item, order and sample to the spans of judge calls.
 
     Add it to a tracer provider. Every span that begins during a call of `btdagg.judge`, such as
     those of pydantic-ai and HTTP libraries, gets the attributes ``btdagg.item``, ``btdagg.order``
-    and ``btdagg.sample``. Batches make no calls for single votes.
+    and ``btdagg.sample``. Votes asked for in batches have no spans.
     """
 
     def on_start(self, span: Span, parent_context: context.Context | None = None) -> None:

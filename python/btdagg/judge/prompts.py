@@ -221,9 +221,9 @@ class PromptTemplate:
 def get_template(name: str | os.PathLike[str] | PromptTemplate) -> PromptTemplate:
     """Return a template by its name, or from a TOML file, whose name ends in .toml.
 
-    Keys of a file are the attributes of :class:`PromptTemplate`, `user` alone required, and `name`
-    the stem of the file by default; the table ``[answer]`` has those of
-    :class:`btdagg.judge.answers.AnswerFormat`, and ``tie = false`` for no ties.
+    A file sets attributes of :class:`PromptTemplate`: `user` is required, `name` is the file's stem
+    by default. The table ``[answer]`` sets those of :class:`btdagg.judge.answers.AnswerFormat`;
+    ``tie = false`` there forbids ties.
     """
     if isinstance(name, PromptTemplate):
         return name

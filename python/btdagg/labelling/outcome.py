@@ -159,7 +159,7 @@ class Outcome:
         return btdagg.read_votes(items.with_columns(minus=0, tie=0, plus=0))
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
-        """Say what the labels come to, with the estimate if the planned ones are all there."""
+        """Summarise the labels, with the estimate once all planned labels are given."""
         n_skips = sum(answer.label is None for answer in answers)
         lines = [
             f"{counted(len(answers) - n_skips, 'label')} and {counted(n_skips, 'skip')} by "

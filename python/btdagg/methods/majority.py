@@ -101,7 +101,7 @@ class RoundedMedian(Voted):
 
 @dataclass(frozen=True)
 class RoundedMean(Voted):
-    """The mean vote."""
+    """The label nearest to the mean vote."""
 
     name: str = "rounded mean"
 

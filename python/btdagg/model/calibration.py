@@ -296,7 +296,9 @@ def _unidentified(
     weights = zip((-1, 0, 1), items.label_weights, strict=True)
     labels = [label for label, weight in weights if weight > 0]
     if len(labels) == 1:
-        notes.append(f"every label is {labels[0]}: beta, nu and gamma cannot be identified")
+        notes.append(
+            f"every label is {labels[0]}: beta, nu and gamma cannot be identified; label more items"
+        )
     if items.n_items < len(PARAMETERS):
         plural = "label" if items.n_items == 1 else "labels"
         notes.append(f"{items.n_items} {plural}: too few to identify three parameters")

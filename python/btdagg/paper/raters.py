@@ -70,12 +70,12 @@ class RaterScores(Readable):
 
     @property
     def accuracy_gain(self) -> Interval | None:
-        """Judge's less rater's accuracy with its 95% interval: for new items, or over splits."""
+        """Judge's accuracy minus the rater's, with a 95% interval for new items or over splits."""
         return None if self.compared is None else self.compared.difference(0, 1, "accuracy")
 
     @property
     def mae_gain(self) -> Interval | None:
-        """Rater's less judge's MAE with its 95% interval, as `accuracy_gain`."""
+        """Rater's MAE minus the judge's, with a 95% interval as of `accuracy_gain`."""
         return None if self.compared is None else self.compared.difference(1, 0)
 
     @property

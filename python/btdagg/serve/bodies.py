@@ -260,7 +260,7 @@ def read_stream(body: bytes, scale: Scale = PAIRS, known: Known = NOTHING) -> pl
             )
             forbid(
                 _is_compressed(message.metadata.to_pybytes()),
-                "body: a compressed batch, expected uncompressed batches",
+                "body: the batches are compressed; write the Arrow stream without compression",
             )
             batch = pa.ipc.read_record_batch(message, got)
             batch.validate(full=True)  # offsets that point elsewhere would crash the process

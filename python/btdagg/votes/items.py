@@ -431,8 +431,8 @@ class Items(Readable):
         if absent.any():
             (item, *_) = self.ids[absent].tolist()
             raise InputError(
-                f"{name!r} has no decision for item {item!r} (and for {absent.sum()} of "
-                f"{len(self)} items in all)"
+                f"{name!r} has no decision for {absent.sum()} of {len(self)} items, such as "
+                f"{item!r}"
             )
         return decided.astype(np.int8)
 

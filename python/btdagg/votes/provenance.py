@@ -33,6 +33,13 @@ class ProvenanceWarning(UserWarning):
     """A model is used on votes that it was not fitted for."""
 
 
+class OtherValues(str):
+    """The text of a difference: a `column` with `values` that a model was not fitted to."""
+
+    column: str
+    values: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Provenance:
     """What a model was fitted to. Unknown values are empty and are not compared.
@@ -175,12 +182,14 @@ class Provenance:
         texts = []
         for name in COLUMNS:
             fitted = getattr(self, name)
-            unfitted = [v for v in _texts(name, columns.get(name, ())) if v not in fitted]
+            unfitted = tuple(v for v in _texts(name, columns.get(name, ())) if v not in fitted)
             if fitted and unfitted:
-                texts.append(
+                text = OtherValues(
                     f"{name} is {listing(unfitted, _LISTED)}, but the model was fitted for "
                     f"{listing(fitted, _LISTED)}"
                 )
+                text.column, text.values = name, unfitted
+                texts.append(text)
         return tuple(texts)
 
     def other_strength(

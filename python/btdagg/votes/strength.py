@@ -166,7 +166,7 @@ def strength_of(
     vote, (low, tie, high) = pl.col("vote"), scale.points
     forbid(
         full_margin not in (None, ()) and kind != "margin",
-        f"{table.source}: {{advice}} needs a column margin, but votes count by their {kind}",
+        f"{table.source}: {{advice}} needs a column margin, but these votes have a {kind}",
         advice={"full_margin": None},
     )
     column = STRENGTH_COLUMNS[kind][0]
@@ -274,7 +274,7 @@ def as_full_margin(full_margin: object, name: str = "full_margin") -> float:
 
 def as_strengths(votes: ArrayLike, full_margin: float | None) -> NDArray[np.int8] | NDArray[Any]:
     """Return votes, or margins over the full margin (cut at 1), as strengths from -1 to 1."""
-    expected = "-1, 0 or 1, a strength between them, or a margin and its full_margin"
+    expected = "numbers from -1 to 1, or margins with full_margin given"
     array = label_array(votes, "votes", expected if full_margin is None else "a finite margin")
     if full_margin is None:
         with np.errstate(invalid="ignore"):

@@ -22,7 +22,7 @@ _EVEN = 0.5
 def positional_bias_table(
     biases: Sequence[PositionalBias], by: Sequence[str] = ("judge",)
 ) -> ReportTable:
-    """Tabulate votes for the response shown first and second, and the bias, `by` columns."""
+    """Tabulate votes for the first and second response shown, and the bias, per value of `by`."""
 
     def rows() -> Iterator[Row]:
         for bias in biases:

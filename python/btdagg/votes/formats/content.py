@@ -60,7 +60,7 @@ class ImportOptions:
 
     @property
     def answer(self) -> AnswerFormat:
-        """Words of verdicts in texts."""
+        """The format in which verdicts stand in texts."""
         if self.grades:
             return AnswerFormat(grades=self.points, pattern=self.answer_pattern)
         meanings = as_words(self.words)

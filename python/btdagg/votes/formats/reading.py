@@ -352,7 +352,7 @@ def _format_of(content: Content, name: str | None, options: ImportOptions) -> Fo
     for use in sorted(used.difference(found.uses)):
         names = " or ".join(other.name for other in _BUILT_IN if use in other.uses)
         raise InputError(
-            f"{content.name}: the format {found.name} does not use {{advice}}; {names} do",
+            f"{content.name}: the format {found.name} does not use {{advice}}; only {names} can",
             advice={use: None},
         )
     return found
