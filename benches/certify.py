@@ -411,16 +411,18 @@ def show_times(n):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true", help="few draws")
+    parser.add_argument("--smoke", action="store_true", help="one draw of few cells")
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--only", default=",".join(PARTS))
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    only, n_draws = args.only.split(","), 3 if args.smoke else args.draws
+    only, n_draws = args.only.split(","), 1 if args.smoke else args.draws
     data = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared")) / "data"
     print("| votes | drawn by | labels | agreement | violations | nothing | coverage | least |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     cells = cells_of(data, None) if data.is_dir() and PUBLIC_PARTS & {*only} else {}
+    few = 2 if args.smoke else None
+    cells = dict([*cells.items()][:few])
     for by_prompt in (False, True):
         if "judges" in only and cells:
             judges = {
@@ -435,10 +437,8 @@ if __name__ == "__main__":
         for by_prompt in (False, True):
             show_people(cells, max(n_draws // 10, 1), by_prompt)
     if "scores" in only and data.is_dir():
-        scores = {
-            key: (labels, groups, counts)
-            for key, (counts, labels, groups) in public_cells(data, "rb2_scores").items()
-        }
+        of_scores = [*public_cells(data, "rb2_scores").items()][:few]
+        scores = {key: (labels, groups, counts) for key, (counts, labels, groups) in of_scores}
         show_draws("rb2_scores", scores, n_draws, False, scales=PUBLIC["rb2_scores"])
     if "designs" in only:
         print("\n| design | probabilities | model | labels | violations | 70% | 80% | 90% |")
