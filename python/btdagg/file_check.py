@@ -98,7 +98,7 @@ class FileCheck:
 
     @property
     def table(self) -> str:
-        """The table of a project file that is its own."""
+        """The table of a project file that is its checked."""
         if self.kind == "unknown":
             return "labels" if self.command.endswith("labels.csv") else "votes"
         return {"responses": "pairs"}.get(self.kind, self.kind)
@@ -132,41 +132,48 @@ def _kind_of(table: Table) -> str:
     return "unknown"
 
 
-def table_of(own: FileCheck) -> Table | None:
+def table_of(checked: FileCheck) -> Table | None:
     """Read a file as one of ours, of another tool, or of a stranger."""
-    files: Any = own.source
+    files: Any = checked.source
     with suppress(InputError):
         files = files if os.path.isdir(files) else Content(files)
-        is_piped = own.source == STANDARD_INPUT
-        table = files.table() if is_piped else read_table(own.source, [])
-        own.kind = _kind_of(table)
+        is_piped = checked.source == STANDARD_INPUT
+        table = files.table() if is_piped else read_table(checked.source, [])
+        checked.kind = _kind_of(table)
         names: dict[str, Any] = {n: n if n in table.columns else None for n in _CALLED}
-        if own.kind in ("votes", "labels") and _has_two_parts(table, names):
+        if checked.kind in ("votes", "labels") and _has_two_parts(table, names):
             columns = {"item": ["item", *names["item"][1:]]}
-            own.keys = columns
-            own.options = [f"--set {own.kind}.item={'+'.join(columns['item'])}"]
+            checked.keys = columns
+            checked.options = [f"--set {checked.kind}.item={'+'.join(columns['item'])}"]
             return read_table(table, [], columns=columns)
-        if own.kind != "unknown":
-            own.facts = _facts_of_rows(table) if own.kind == "pairs" else {}
+        if checked.kind != "unknown":
+            checked.facts = _facts_of_rows(table) if checked.kind == "pairs" else {}
             return table
     try:
-        return _imported(own, files)
+        return _imported(checked, files)
     except InputError as error:
-        own.problems, is_damaged = [error.in_options(TYPED.get)], error.argument != "columns"
+        checked.problems, is_damaged = [error.in_options(TYPED.get)], error.argument != "columns"
         words: Any = error.advice.get("words")
     try:
         if not isinstance(files, Content):
             return None
         if (flat := flat_table(files)) is not None:
-            return _guessed(own, files, flat)
+            return _guessed(checked, files, flat)
         if words:
-            own.format = recognized(files) or "table"
-            own.keys, own.questions = {"format": own.format, "words": words}, {"words": _MEANINGS}
+            checked.format = recognized(files) or "table"
+            checked.keys, checked.questions = (
+                {"format": checked.format, "words": words},
+                {"words": _MEANINGS},
+            )
             options = f"{_options([('words.', words)])} -o {unused('votes.parquet')}"
-            own.command = f"btdagg import {shlex.quote(own.source)}{options}"
-        return None if is_damaged else _guessed(own, files, files.table())
+            checked.command = f"btdagg import {shlex.quote(checked.source)}{options}"
+        return None if is_damaged else _guessed(checked, files, files.table())
     except InputError as error:
-        own.problems, own.kind, own.command = [error.in_options(TYPED.get)], "unknown", ""
+        checked.problems, checked.kind, checked.command = (
+            [error.in_options(TYPED.get)],
+            "unknown",
+            "",
+        )
         return None
 
 

@@ -174,10 +174,10 @@ class Pipeline:
             raise InputError(argument=name, got=got, expected=expected)
         scale = judging.scale
         self.labels = labels if isinstance(labels, Labels) else labels_for(judging, labels)
-        of_pairs: dict[str, Any] = {"strength": strength, "full_margin": full_margin}
+        for_pairs_only: dict[str, Any] = {"strength": strength, "full_margin": full_margin}
         if isinstance(prior, Prior):
-            of_pairs["prior"] = prior
-        for name, value in of_pairs.items():
+            for_pairs_only["prior"] = prior
+        for name, value in for_pairs_only.items():
             expected = "none, which is for pairs, since the template asks for grades"
             expect(scale.mirrored or not value, name, value, expected)
         forbid(

@@ -49,14 +49,14 @@ def places(
 
 
 def numbered(
-    groups: ArrayLike | None, told: Sequence[NDArray[Any]], n_items: int
+    groups: ArrayLike | None, keys: Sequence[NDArray[Any]], n_items: int
 ) -> NDArray[np.int64]:
-    """Number the groups of items, in the order of their names; without groups items by `told`."""
-    # `told` are (n,) arrays, sorted by the last first, and rows in the end.
+    """Number the groups of items, in the order of their names; without groups items by `keys`."""
+    # `keys` are (n,) arrays, sorted by the last first, and rows in the end.
     if groups is not None:
         return as_groups(groups, "items", n_items)
     number = np.empty(n_items, dtype=np.int64)
-    order = np.lexsort(told) if len(told) else np.arange(n_items)
+    order = np.lexsort(keys) if len(keys) else np.arange(n_items)
     number[order] = np.arange(n_items)
     return number
 

@@ -184,7 +184,7 @@ def covariates_in(
             expected = f"{', or '.join(sources)}, a covariate of the model"
             raise InputError(f"{source}: expected {expected}", argument="covariates")
     table = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
-    items = Items(counts=counts, scale=model.scale, told=table, covariates=known)
+    items = Items(counts=counts, scale=model.scale, label_rows=table, covariates=known)
     return dict(items.with_covariates([*kept], model=model).covariates)
 
 

@@ -128,10 +128,10 @@ def items_of(
     by: Any = None,
     systems: tuple[str, str] | None = None,
     model: Any = None,
-    **told: Any,
+    **per_item: Any,
 ) -> Items:
     """Return items unchanged, or made of tables or arrays, some with a label."""
-    given = {name: values for name, values in told.items() if values is not None}
+    given = {name: values for name, values in per_item.items() if values is not None}
     judges = getattr(model, "judges", ())  # of a user's own there are none
     if isinstance(counts, Items):
         said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
@@ -152,8 +152,8 @@ def items_of(
         votes = tables_only(counts)
         items: Items = votes.items(labels, by=by, systems=systems, judges=judges)
         return items
-    same_index(counts=counts, labels=labels, by=by, **told)
-    columns = {name: _column(values, name) for name, values in {"by": by, **told}.items()}
+    same_index(counts=counts, labels=labels, by=by, **per_item)
+    columns = {name: _column(values, name) for name, values in {"by": by, **per_item}.items()}
     shares, unlabelled = label_scale.shares(labels), Items(counts=counts, scale=scale)
     same_length("labels", len(shares), "counts", len(unlabelled))
     return replace(unlabelled, shares=shares, label_scale=label_scale, **columns)
@@ -316,7 +316,7 @@ class PredictedItems(Readable):
     def of(
         cls,
         items: Items,
-        *told: NDArray[Any],
+        *keys: NDArray[Any],
         model: Predictor | None = None,
         prior: Any = "weak",
         seed: int = 0,
@@ -340,7 +340,7 @@ class PredictedItems(Readable):
         weights = None
         if items.probabilities is not None:
             inverse = _inverse(items.probabilities, outcomes)
-            told, weights = (*told, inverse), inverse[labelled]
+            keys, weights = (*keys, inverse), inverse[labelled]
         elif items.strata is not None:
             raise InputError("strata need probabilities", argument="probabilities")
         drawn = None if items.units is None else as_groups(items.units, "counts", n, "units")
@@ -361,7 +361,7 @@ class PredictedItems(Readable):
         if predictions is not None:
             tables, fold = predictions
         elif model is None:
-            numbers = numbered(own_group, [values[labelled] for values in told], len(labelled))
+            numbers = numbered(own_group, [values[labelled] for values in keys], len(labelled))
             own_sign = None if sign is None else sign[labelled]
             of_labels = array[labelled], outcomes, numbers
             covariates = known_of(items.covariates, first, items.scale).named

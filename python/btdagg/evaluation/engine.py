@@ -174,7 +174,7 @@ def _counted(
         baseline=next((k for k, method in enumerate(methods) if isinstance(method, Voted)), None),
         scale=part.scale,
         label_scale=part.label_scale,
-        items=replace(part, table=None, told=None),  # a result keeps no table of votes
+        items=replace(part, table=None, label_rows=None),  # a result keeps no table of votes
     )
 
 

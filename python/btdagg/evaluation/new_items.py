@@ -34,7 +34,7 @@ class Losses(NamedTuple):
         over the repetitions.
     of_refits : (m, n_refits) array
         Means over all items for models fitted to resampled groups.
-    own : (m, n) array, optional
+    written : (m, n) array, optional
         Losses of the models fitted to all items, which are written.
     worst, least : float
         The largest and the smallest loss that there can be.
@@ -42,7 +42,7 @@ class Losses(NamedTuple):
 
     of_items: NDArray[np.float64]
     of_refits: NDArray[np.float64]
-    own: NDArray[np.float64] | None = None
+    written: NDArray[np.float64] | None = None
     worst: float = 1.0
     least: float = 0.0
 
@@ -137,15 +137,16 @@ class NewItems(Readable):
         of_losses = Interval(pairs[0][0], min(lows), max(highs))
         return Interval(*(-end for end in _turned(of_losses))) if score in _RISING else of_losses
 
-    def beside(self, other: NewItems, *, own: bool = False) -> NewItems:
-        """Return these methods and others on the same items; with `own`, own losses too."""
+    def beside(self, other: NewItems, *, with_written: bool = False) -> NewItems:
+        """Return these methods and others on the same items, if asked with losses `written`."""
         both: dict[Score, Losses] = {}
         for score, losses in self.losses.items():
             other_losses = other.losses[score]
             of_items = np.concatenate([losses.of_items, other_losses.of_items])
             of_refits = np.concatenate([losses.of_refits, other_losses.of_refits])
-            pair = [part for part in (losses.own, other_losses.own) if own and part is not None]
-            written = np.concatenate(pair) if pair else None
+            pair = (losses.written, other_losses.written) if with_written else ()
+            of_models = [part for part in pair if part is not None]
+            written = np.concatenate(of_models) if of_models else None
             both[score] = Losses(of_items, of_refits, written, *losses[3:])
         return NewItems(both, self.groups)
 

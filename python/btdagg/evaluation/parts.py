@@ -134,19 +134,21 @@ def refuse_several_judges(votes: Votes) -> None:
 class Neighbourhood:
     """Other parts as neighbours, without what is held out; `own`, (n,), is each item's group."""
 
-    def __init__(self, own: NDArray[Any], others: Mapping[str, tuple[Items, NDArray[Any]]]) -> None:
-        self._own = own.astype(str)
+    def __init__(
+        self, groups: NDArray[Any], others: Mapping[str, tuple[Items, NDArray[Any]]]
+    ) -> None:
+        self._groups = groups.astype(str)
         self._parts = {name: (items, names.astype(str)) for name, (items, names) in others.items()}
         # Parts that share nothing with this one are the same in every split.
         self._untouched = {
             name: neighbour_of(items.pooled, items.labels, items.scale, items.label_scale)
             for name, (items, names) in self._parts.items()
-            if not np.isin(names, self._own).any()
+            if not np.isin(names, self._groups).any()
         }
 
     def prior(self, held_out: NDArray[np.intp]) -> Prior | list[GradeModel] | None:
         """Return the prior of the others, of grades models, without held-out items."""
-        left_out = self._own[held_out]
+        left_out = self._groups[held_out]
         neighbours = {}
         for name, (items, names) in self._parts.items():
             if name in self._untouched:

@@ -27,7 +27,7 @@ _PORTION = 600_000
 
 @readable
 class Corners(NamedTuple):
-    """Corners, (k, 3) each: `theta`, `items` (-1: fewer than three), `held` (at bounds)."""
+    """Corners, (k, 3) each: `theta`, `items` (-1: fewer than three), `at_bounds`."""
 
     # Three items meet once or never, since the mean of `s` at which they do grows with beta, by
     # ``tanh(beta1 s) / tanh(beta2 s)``; so two meet on a face of gamma at most once, of eta0 twice.
@@ -35,11 +35,11 @@ class Corners(NamedTuple):
 
     theta: Floats
     items: Integers
-    held: NDArray[np.bool_]
+    at_bounds: NDArray[np.bool_]
 
     def those(self, rows: slice | NDArray[np.bool_]) -> Corners:
         """Return some of them."""
-        return Corners(self.theta[rows], self.items[rows], self.held[rows])
+        return Corners(self.theta[rows], self.items[rows], self.at_bounds[rows])
 
 
 def log_lead(x: Floats) -> Floats:

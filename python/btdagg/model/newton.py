@@ -41,18 +41,19 @@ def minima(
     losses each is for.
     """
     low, high = bounds
-    left, diagonal = np.arange(len(x)), np.arange(x.shape[1])
+    is_bounded = low > -np.inf or high < np.inf
+    left, identity = np.arange(len(x)), np.eye(x.shape[1])
     point, found = x.copy(), losses(x, left)
     results = point, *found
     for n_steps in range(_MOST_STEPS + 1):
         value, gradient, hessian = found
-        at_bound = ((point[:, 0] <= low) & (gradient[:, 0] > 0)) | (
-            (point[:, 0] >= high) & (gradient[:, 0] < 0)
-        )
-        gradient[at_bound, 0] = hessian[at_bound, 0, 1:] = hessian[at_bound, 1:, 0] = 0.0
+        if is_bounded:
+            first, slope = point[:, 0], gradient[:, 0]
+            at_bound = ((first <= low) & (slope > 0)) | ((first >= high) & (slope < 0))
+            gradient[at_bound, 0] = hessian[at_bound, 0, 1:] = hessian[at_bound, 1:, 0] = 0.0
         # Where labels say nothing of a cut the curvature vanishes far out.
-        trace = hessian.trace(axis1=1, axis2=2)
-        hessian[:, diagonal, diagonal] += (1e-14 * trace + 1e-300)[:, None]
+        trace = hessian.trace(axis1=1, axis2=2)[:, None, None]
+        hessian += (1e-14 * trace + 1e-300) * identity
         direction = np.linalg.solve(hessian, gradient[..., None])[..., 0]
         decrease = (gradient * direction).sum(axis=1)
         goes_on = (decrease > tolerance) & (n_steps < _MOST_STEPS)
@@ -66,7 +67,8 @@ def minima(
         size = np.minimum(1.0, _LONGEST_STEP / np.abs(direction).max(axis=1))
         start, before = point, value + 1e-15 * abs(value)  # and a rounding of the loss
         point = start - size[:, None] * direction
-        point[:, 0] = point[:, 0].clip(low, high)
+        if is_bounded:
+            point[:, 0] = point[:, 0].clip(low, high)
         found = losses(point, left)
         while (is_more := ~(found[0] <= before - 1e-4 * size * decrease) & (size >= 1e-6)).any():
             rows = np.flatnonzero(is_more)

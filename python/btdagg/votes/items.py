@@ -48,7 +48,7 @@ _ROWS = (
     "by",
     "systems",
     "keys",
-    "told",
+    "label_rows",
     "alone",
 )
 
@@ -117,7 +117,7 @@ class Items(Readable):
         Whose responses are A and B.
     keys : polars.DataFrame, or None
         The items as the votes name them, and their tasks if votes have them: `item` and `task`.
-    told : polars.DataFrame, or None
+    label_rows : polars.DataFrame, or None
         The columns of the labels, such as `group`; null where the labels do not name the item.
     sides : Sides
         What A and B are called.
@@ -149,7 +149,7 @@ class Items(Readable):
     by: Any = field(default=None, repr=False)
     systems: Any = field(default=None, repr=False)
     keys: Any = field(default=None, repr=False)
-    told: Any = field(default=None, repr=False)
+    label_rows: Any = field(default=None, repr=False)
     sides: Sides = field(default=UNNAMED, repr=False)
     least_probability: float | None = field(default=None, repr=False)
     # Of the systems that covariates are of, by covariate.
@@ -286,7 +286,9 @@ class Items(Readable):
         is_plain = self.confidences is None and not self.no_confidences and self.signs is None
         if is_plain and not self.decisions and not self.judges and not self.covariates:
             return self.pooled
-        nothing: dict[str, Any] = dict.fromkeys(("labels", "shares", "ratings", "groups", "told"))
+        nothing: dict[str, Any] = dict.fromkeys(
+            ("labels", "shares", "ratings", "groups", "label_rows")
+        )
         return replace(self, **nothing)
 
     def labelled(self) -> Self:
@@ -296,10 +298,12 @@ class Items(Readable):
         rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
         forbid(not len(rows), self.no_labels)
         labelled, disputed = self[rows], 0
-        if labelled.told is not None:
-            disputed = n_disputed(self.told)
-            if RATERS in labelled.told.columns and self.raters != "drop":
-                given = shares_in(labelled.told) * labelled.told[RATERS].to_numpy()[:, None]
+        if labelled.label_rows is not None:
+            disputed = n_disputed(self.label_rows)
+            if RATERS in labelled.label_rows.columns and self.raters != "drop":
+                given = (
+                    shares_in(labelled.label_rows) * labelled.label_rows[RATERS].to_numpy()[:, None]
+                )
                 whole = np.rint(given)
                 # Whose mean is known alone, and lies between points: who said what is not.
                 whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0

@@ -72,7 +72,7 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
         groups=groups,
         units=_units(label_rows, counted.ids, groups),
         label_scale=labels.scale,
-        told=label_rows,
+        label_rows=label_rows,
         n_without_votes=n_without_votes,
         remarks=remarks,
         raters=labels.raters,
@@ -212,12 +212,12 @@ def all_items(
             bare += key
             continue
         remarks += items.remarks
-        n_apart += n_disputed(items.told)
+        n_apart += n_disputed(items.label_rows)
         facts = facts_of(part, items.ids, of_votes, required=columns)
         facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
-        label_columns = [name for name in _TOLD if name in items.told.columns]
+        label_columns = [name for name in _TOLD if name in items.label_rows.columns]
         task = pl.lit("".join(key)).alias("task")
-        tables.append(facts.hstack(items.told.select(label_columns)).with_columns(task))
+        tables.append(facts.hstack(items.label_rows.select(label_columns)).with_columns(task))
         parts.append(items)
     n_labelled = sum(int(task_items.is_labelled.sum()) for task_items in parts)
     if n_labelled == 0:  # says what the items of either begin with
@@ -277,7 +277,9 @@ def all_items(
         },
         ids=ids_of(rows["item"]),
         alone=names,
-        told=pl.concat([task_items.told for task_items in parts], how="diagonal_relaxed"),
+        label_rows=pl.concat(
+            [task_items.label_rows for task_items in parts], how="diagonal_relaxed"
+        ),
         raters=labels.raters,
         table=votes,
         groups=in_groups if n_without_group < len(rows) or is_shared else None,

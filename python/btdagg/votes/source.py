@@ -119,9 +119,11 @@ def read_tables(columns: Columns, *sources: Source) -> list[Table]:
     return [read_table(table, [], columns=mapping) for table, mapping in pairs]
 
 
-def said(columns: Columns | None, **own: Any) -> tuple[Any, ...]:
+def said(columns: Columns | None, **given: Any) -> tuple[Any, ...]:
     """Return arguments, those that are not given as `btdagg.Columns` says them."""
-    return tuple(getattr(columns, n, None) if value is None else value for n, value in own.items())
+    return tuple(
+        getattr(columns, n, None) if value is None else value for n, value in given.items()
+    )
 
 
 def parts_of_column(column: str | Sequence[str]) -> list[str]:

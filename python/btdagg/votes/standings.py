@@ -247,8 +247,8 @@ def _facts(items: Any, name: str) -> Any:
         both = zip(items.parts("task").values(), strict=True)
         of_tasks = [facts_of(part.table, part.ids, [name])[name] for (part,) in both]
         return pl.concat(of_tasks)
-    if items.told is not None and name in items.told.columns:
-        return items.told[name].cast(pl.String)
+    if items.label_rows is not None and name in items.label_rows.columns:
+        return items.label_rows[name].cast(pl.String)
     return None
 
 
