@@ -271,7 +271,7 @@ def _closest_to_mixture(
 
 
 def _along_beta(rows: _LabelledMeans, parts: list[_PriorPart]) -> list[list[tuple[float, Floats]]]:
-    """Return fits at betas of each part, closer where their share of its evidence is largest."""
+    # Closer betas where their share of a part's evidence is largest.
     fits: list[dict[float, tuple[float, Floats]]] = [{} for _ in parts]
     points = [_POINTS.tolist() for _ in parts]
     for _ in range(4):
@@ -303,7 +303,7 @@ def _with_widths(fits: dict[float, tuple[float, Floats]]) -> list[tuple[float, F
 
 
 def _laplace(rows: _LabelledMeans, parts: list[_PriorPart], betas: Floats) -> tuple[Floats, Floats]:
-    """Return log likelihoods of the labels, and beta and intercepts, of a part at each beta."""
+    # Of a part at each beta: log likelihoods of the labels, and the numbers of the fits.
     cuts = np.stack([part.cuts for part in parts])
     columns = [(part.shift, part.stretch, part.spread, part.frequency) for part in parts]
     shift, stretch, spread, frequency = (np.array(column) for column in zip(*columns, strict=True))

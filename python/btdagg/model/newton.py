@@ -35,11 +35,8 @@ def minimum(
 def minima(
     losses: Losses, x: Floats, tolerance: float, bounds: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
-    """Minimise several convex losses at once, (m, d), each by steps of its own.
-
-    `losses` returns values, gradients and second derivatives at some points, given which of the m
-    losses each is for.
-    """
+    """Minimise several convex losses at once, (m, d), each by steps of its own."""
+    # `losses` is asked at some points, and told which of the m losses each is for.
     low, high = bounds
     is_bounded = low > -np.inf or high < np.inf
     left, identity = np.arange(len(x)), np.eye(x.shape[1])
