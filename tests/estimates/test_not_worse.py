@@ -284,7 +284,7 @@ def test_two_runs_of_the_same_items_are_compared_as_tables_and_as_arrays():
 @pytest.mark.soak
 @pytest.mark.parametrize("sides", [A, B])
 def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared, sides):
-    """At most 5% of 360 draws and three standard errors; the votes and labels of items are real.
+    """At most 5% of 600 draws and three standard errors; the votes and labels of items are real.
 
     Items are drawn with replacement, so that labels for the baseline exceed those for the candidate
     by just the margin.
@@ -292,7 +292,7 @@ def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared, sides):
     votes = read_votes(shared / "data/rb2/votes.parquet")
     votes = votes.filter({"template": "base", "temperature": "default"})
     labels = read_labels(shared / "data/rb2/labels.csv")
-    passed, n_draws, margin = [], 60, 0.05
+    passed, n_draws, margin = [], 100, 0.05
     for judge in ("gpt-5.4-mini", "claude-sonnet-4.6"):
         for task in ("math", "precise-if", "safety"):
             items = votes.filter({"judge": judge, "task": task}).labelled(labels)
