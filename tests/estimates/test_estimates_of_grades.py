@@ -169,7 +169,7 @@ def coverage(draws):
 
 @pytest.mark.soak
 def test_intervals_hold_on_real_grades_drawn_anew():
-    """300 samples of 25, 50 or 100 labels: 3 standard errors below the 95% that is promised."""
+    """600 samples of 25, 50 or 100 labels: 3 standard errors below the 95% that is promised."""
     import polars as pl
 
     folder = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data" / "rb2_scores"
@@ -184,14 +184,14 @@ def test_intervals_hold_on_real_grades_drawn_anew():
     scales = {"scale": TEN, "label_scale": PASS_FAIL}
 
     def draws():
-        for draw in range(300):
+        for draw in range(600):
             rng = np.random.default_rng(draw)
             rows = rng.integers(len(gold), size=1000)
             own = np.where(np.arange(1000) < (25, 50, 100)[draw % 3], gold[rows], np.nan)
             yield estimate(counts[rows], own, **scales), gold.mean()
 
     share, worth = coverage(draws())
-    assert share > 0.95 - 3 * (0.95 * 0.05 / 300) ** 0.5
+    assert share > 0.95 - 3 * (0.95 * 0.05 / 600) ** 0.5
     assert worth > 1.2
 
 

@@ -468,5 +468,5 @@ def differences_said() -> Iterator[None]:
         yield
     say_differences(w.message.args[0] for w in caught if isinstance(w.message, ProvenanceWarning))
     for other in caught:
-        if other.category is not ProvenanceWarning:
+        if not isinstance(other.message, ProvenanceWarning):
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)

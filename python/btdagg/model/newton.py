@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,17 +63,21 @@ def minima(
             direction, decrease = direction[goes_on], decrease[goes_on]
         size = np.minimum(1.0, _LONGEST_STEP / np.abs(direction).max(axis=1))
         start, before = point, value + 1e-15 * abs(value)  # and a rounding of the loss
-        point = start - size[:, None] * direction
-        if is_bounded:
-            point[:, 0] = point[:, 0].clip(low, high)
+        point = _stepped(start, size, direction, bounds)
         found = losses(point, left)
         while (is_more := ~(found[0] <= before - 1e-4 * size * decrease) & (size >= 1e-6)).any():
             rows = np.flatnonzero(is_more)
             size[rows] /= 2
-            step = start[rows] - size[rows, None] * direction[rows]
-            step[:, 0] = step[:, 0].clip(low, high)
-            point[rows] = step
-            for whole, part in zip(found, losses(step, left[rows]), strict=True):
+            point[rows] = _stepped(start[rows], size[rows], direction[rows], bounds)
+            for whole, part in zip(found, losses(point[rows], left[rows]), strict=True):
                 whole[rows] = part
     x, value, gradient, hessian = results
     return x, (value, gradient, hessian)
+
+
+def _stepped(
+    start: Floats, size: NDArray[Any], direction: NDArray[Any], bounds: tuple[float, float]
+) -> Floats:
+    point: Floats = start - size[:, None] * direction
+    point[:, 0] = point[:, 0].clip(*bounds)
+    return point
