@@ -166,7 +166,7 @@ def with_few_votes(judge: str, n_votes: int, n_labels: int, n_sets: int) -> list
         truth = float((chances * away).sum())
         ((found,),) = cross_scores([Items.of(known, gold)], usual(), CROSS_FITTED)
         after = found.new_items
-        before = {score: losses._replace(own=None) for score, losses in after.losses.items()}
+        before = {score: losses._replace(written=None) for score, losses in after.losses.items()}
         for new_items in (replace(after, losses=before), after):
             low, high = new_items.difference(0, 1)[1:]
             covers = low - 1e-12 <= truth <= high + 1e-12
