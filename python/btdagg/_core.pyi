@@ -18,6 +18,7 @@ __all__ = [
     "PanelItems",
     "PermutationTest",
     "Posterior",
+    "PosteriorRefits",
     "Predictive",
     "Prior",
     "Refits",
@@ -174,6 +175,19 @@ class PanelItems:
 def profile(
     set: CalibrationSet, near: Sequence[float], n_labels: float, critical: float
 ) -> list[list[float]]: ...
+
+@final
+class PosteriorRefits:
+    def __new__(
+        cls,
+        counts: NDArray[np.float64],
+        labels: NDArray[np.int8],
+        alpha: float,
+        kappa: float,
+        prior: Prior | None,
+        weak_share: float,
+    ) -> PosteriorRefits: ...
+    def fit(self, /, weights: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]: ...
 
 @final
 class Refits:

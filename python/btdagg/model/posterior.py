@@ -36,18 +36,17 @@ if TYPE_CHECKING:
 _FIT = 0.5
 
 
-def _kernel_of(
-    items: _core.CalibrationSet, worth: float, prior: object, alpha: float, kappa: float
-) -> _core.Posterior:
+def _learned(
+    prior: object, max_votes: int, alpha: float, kappa: float
+) -> tuple[_core.Prior | None, float]:
     if isinstance(prior, str) and prior == "weak":
-        return _core.Posterior(items, worth, None, 0.0)
+        return None, 0.0
     prior = of_kind(prior, Prior, "prior", 'a Prior, "weak" or None')
     for name, ours in {"alpha": alpha, "kappa": kappa}.items():
         its = getattr(prior, name)
         expected = f"{its:g} as in the prior, or a prior of fit_prior(..., {name}={ours:g})"
         expect(ours == its, name, ours, expected)
-    learned = prior.learned(min(prior.n_votes, items.max_votes))
-    return _core.Posterior(items, worth, learned, prior.weak_share)
+    return prior.learned(min(prior.n_votes, max_votes)), prior.weak_share
 
 
 def _doubts(
@@ -83,12 +82,9 @@ def refitted(
         lower, upper = (ends.tolist() for ends in bounds.box())
         refits = _core.Refits(counts, labels, alpha, kappa, lower, upper)
         return refits.fit(weights, n_threads)[0]
-    thetas = []
-    for row in weights.astype(np.int64):
-        drawn = np.repeat(counts, row, axis=0), np.repeat(labels, row)
-        items = calibration_set(*drawn, None, alpha=alpha, kappa=kappa)
-        thetas.append(_kernel_of(items, float(items.n_items), prior, alpha, kappa).parameters)
-    return np.array(thetas)
+    items = calibration_set(counts, labels, None, alpha=alpha, kappa=kappa)
+    learned = _learned(prior, items.max_votes, alpha, kappa)
+    return _core.PosteriorRefits(counts, labels, alpha, kappa, *learned).fit(weights, n_threads)
 
 
 def decisions_under(
@@ -164,7 +160,7 @@ class Posterior(Readable):
         if weight is not None:
             share = (weight if gold is not None else weight.sum(axis=1)) / weight.max()
             worth = float(share.sum() ** 2 / (share**2).sum())
-        kernel = _kernel_of(items, worth, prior, alpha, kappa)
+        kernel = _core.Posterior(items, worth, *_learned(prior, items.max_votes, alpha, kappa))
         provenance = provenance.of_fit(items.max_votes, n_labels)
         numbers = *kernel.parameters, alpha, kappa, provenance
         model = DavidsonModel(*numbers, covariates=covariates)

@@ -152,8 +152,8 @@ def bootstrap(
     """Bootstrap the calibration of labelled counts, by item or by group.
 
     Each refit draws as many items (or groups) as there are, with replacement, and fits them as
-    `calibrate` does, covariates anew each time on the model's scales. A refit takes a
-    few milliseconds; without a prior a fraction of one, with covariates tens.
+    `calibrate` does, covariates anew each time on the model's scales. A refit takes a millisecond
+    or two; without a prior a fraction of one, with covariates tens.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use crate::prior::{Posterior, Prior, profile};
     #[pymodule_export]
-    use crate::refits::Refits;
+    use crate::refits::{PosteriorRefits, Refits};
     #[pymodule_export]
     use crate::running::{RunningTally, pack_texts};
     #[pymodule_export]

@@ -8,7 +8,7 @@ use crate::model::Offsets;
 
 /// Equally likely parameters that neighbours have left.
 #[pyclass(frozen, module = "btdagg._core")]
-pub struct Prior(btdagg::Prior);
+pub struct Prior(pub btdagg::Prior);
 
 #[pymethods]
 impl Prior {

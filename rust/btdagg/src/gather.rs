@@ -233,7 +233,7 @@ fn rescale(rows: &mut [(Counts, LabelWeights)]) -> Result<(), Error> {
     Ok(())
 }
 
-fn any_weight(weights: &LabelWeights) -> bool {
+pub(crate) fn any_weight(weights: &LabelWeights) -> bool {
     weights.iter().any(|&weight| weight > 0.0)
 }
 

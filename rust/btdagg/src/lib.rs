@@ -30,7 +30,7 @@
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
 //! | [`grades`] | grades on an ordered scale, from the mean of a judge's votes |
 //! | [`drift`] | whether a stream still falls as the calibration did |
-//! | [`Refits`] | thousands of fits under other weights |
+//! | [`Refits`], [`PosteriorRefits`] | thousands of fits, or of posteriors, under other weights |
 //! | [`significance`] | paired permutation tests of two or more methods' losses |
 //!
 //! # Conventions
@@ -94,7 +94,7 @@ pub use parallel::Execution;
 pub use posterior::{Posterior, Posteriors};
 pub use prior::Prior;
 pub use provenance::Provenance;
-pub use refits::{Cell, Refits};
+pub use refits::{Cell, PosteriorRefits, Refits};
 pub use region::Bounds;
 pub use rows::Loss;
 pub use tally::{Tally, Vote};

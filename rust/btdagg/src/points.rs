@@ -70,13 +70,22 @@ impl Points {
         for ([minus, _, plus], weights) in self.probabilities.iter().zip(weights) {
             let [if_minus, if_tie, if_plus] = *weights;
             let weight = if_minus + if_tie + if_plus;
+            let sides = losses.iter_mut().zip(minus.iter().zip(plus));
+            let sides = sides.map(|(loss, (&minus, &plus))| (loss, minus.into(), plus.into()));
+            // The weak prior's ties and thresholds have most of the terms at 0.
             if *weights == [0.0; 3] {
-                continue;
-            }
-            for (loss, (&minus, &plus)) in losses.iter_mut().zip(minus.iter().zip(plus)) {
-                let (minus, plus) = (f64::from(minus), f64::from(plus));
-                *loss += minus * (weight * minus - 2.0 * if_minus)
-                    + plus * (weight * plus - 2.0 * if_plus);
+            } else if if_minus == 0.0 && if_plus == 0.0 {
+                sides.for_each(|(loss, minus, plus): (_, f64, f64)| {
+                    *loss += minus * (weight * minus) + plus * (weight * plus);
+                });
+            } else if if_minus == 0.0 && weight == 0.0 {
+                let double = 2.0 * if_plus;
+                sides.for_each(|(loss, _, plus): (_, f64, f64)| *loss -= double * plus);
+            } else {
+                sides.for_each(|(loss, minus, plus): (_, f64, f64)| {
+                    *loss += minus * (weight * minus - 2.0 * if_minus)
+                        + plus * (weight * plus - 2.0 * if_plus);
+                });
             }
         }
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::calibration_set::CalibrationSet;
 use crate::counts::Counts;
 use crate::index::to_f64;
+use crate::memory::collected;
 use crate::posterior::Posteriors;
 use crate::region::{Region, Vector};
 use crate::rows::LabelWeights;
@@ -135,21 +136,15 @@ impl CalibrationSet {
     /// # Errors
     /// [`Error::Input`], if no item has a weight.
     pub fn binned(self) -> Result<Self, Error> {
-        let is_whole = |counts: &Counts| counts.as_whole().is_some();
-        let mut set = self;
-        for n_steps in [64.0, 32.0, 16.0, 8.0] {
-            let has_offsets = set.rows.has_offsets();
-            if set.n_distinct() <= MANY || has_offsets || set.counts.iter().all(is_whole) {
-                break;
-            }
-            let mut rows: BTreeMap<Counts, LabelWeights> = BTreeMap::new();
-            for (counts, row) in set.counts.iter().zip(&set.rows.rows) {
-                let binned = if is_whole(counts) { *counts } else { on_grid(*counts, n_steps) };
-                add_upright(&mut rows, binned, row.weights);
-            }
-            set = set.with_rows(rows, set.max_votes())?;
+        let counts = if self.rows.has_offsets() { None } else { binned(&self.counts)? };
+        let Some(counts) = counts else {
+            return Ok(self);
+        };
+        let mut rows: BTreeMap<Counts, LabelWeights> = BTreeMap::new();
+        for (counts, row) in counts.into_iter().zip(&self.rows.rows) {
+            add_upright(&mut rows, counts, row.weights);
         }
-        Ok(set)
+        self.with_rows(rows, self.max_votes())
     }
 
     fn with_rows(
@@ -161,6 +156,26 @@ impl CalibrationSet {
         let label_weights = self.label_weights();
         Self::of_rows(&rows, None, label_weights, self.alpha, self.kappa, self.n_items(), max_votes)
     }
+}
+
+/// Counts on a grid, if they are not whole and nearly all distinct.
+pub(crate) fn binned(counts: &[Counts]) -> Result<Option<Vec<Counts>>, Error> {
+    let is_whole = |counts: &Counts| counts.as_whole().is_some();
+    let mut found = None;
+    for n_steps in [64.0, 32.0, 16.0, 8.0] {
+        let counts = found.as_deref().unwrap_or(counts);
+        let mut distinct = collected(counts.iter().map(|counts| upright(*counts, [0.0; 3]).0))?;
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() <= MANY || counts.iter().all(is_whole) {
+            break;
+        }
+        let on_grid = |counts: &Counts| {
+            if is_whole(counts) { *counts } else { on_grid(*counts, n_steps) }
+        };
+        found = Some(collected(counts.iter().map(on_grid))?);
+    }
+    Ok(found)
 }
 
 /// Both sides to the next multiple of a step, and as many ties as are left of the votes.

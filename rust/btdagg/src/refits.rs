@@ -1,20 +1,21 @@
 //! Thousands of fits to the same labelled counts under other weights, as a bootstrap wants them.
 //!
-//! Each is the fit of a calibration set; they share the table of losses.
+//! Each is the fit of a calibration set, or its posterior under a prior; they share the tables.
 
 use crate::counts::Counts;
 use crate::error::same_length;
 use crate::features::{self, Features};
 use crate::fit::fit_rows;
-use crate::gather::check_weight;
+use crate::gather::{any_weight, check_weight};
 use crate::loss_table::LossTable;
-use crate::memory::collected;
+use crate::memory::{collected, filled};
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
-use crate::prior::upright;
+use crate::posterior::Posteriors;
+use crate::prior::{binned, upright};
 use crate::region::Region;
-use crate::rows::{Row, WeightedRows};
-use crate::{Bounds, Error, Execution, Fit, Label};
+use crate::rows::{LabelWeights, Row, WeightedRows};
+use crate::{Bounds, CalibrationSet, Error, Execution, Fit, Label, Parameters, Prior};
 
 /// Counts with a label: what weights are given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub struct Cell {
     /// Their label.
     pub label: Label,
 }
+
+/// Row and column of a cell.
+type Place = (usize, usize);
 
 /// Labelled counts that are fitted again and again under other weights.
 ///
@@ -48,8 +52,7 @@ pub struct Refits {
     region: Region,
     /// The distinct rows, a row and its mirror image being one, without weights.
     rows: Vec<Row>,
-    /// Row and column of each cell.
-    places: Vec<(usize, usize)>,
+    places: Vec<Place>,
     table: LossTable,
 }
 
@@ -65,20 +68,7 @@ impl Refits {
         if cells.is_empty() {
             return Err(Error::no_weight());
         }
-        // Swapping A and B together with the label leaves a score as it is.
-        let upright = |cell: &Cell| {
-            let mut weights = [0.0; 3];
-            weights[cell.label.column()] = 1.0;
-            upright(cell.counts, weights)
-        };
-        let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
-        distinct.sort_unstable();
-        distinct.dedup();
-        let places = collected(cells.iter().map(upright).map(|(counts, weights)| {
-            // All are among them, so that either is the place.
-            let place = distinct.binary_search(&counts).unwrap_or_else(|place| place);
-            (place, weights.iter().position(|&weight| weight > 0.0).unwrap_or_default())
-        }))?;
+        let (distinct, places) = placed(cells)?;
         let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
             Row { s, t, offset: 0.0, weights: [0.0; 3], place }
@@ -125,16 +115,110 @@ impl Refits {
         })
     }
 
-    /// Adds the weights of the cells to their rows and keeps the rows that have some; `first` is
-    /// the number by which errors call the first weight.
+    /// The rows that have some weight; `first` is the number by which errors call the first.
     fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
-        let mut rows = collected(self.rows.iter().copied())?;
-        for (i, (&weight, &(row, column))) in weights.iter().zip(&self.places).enumerate() {
-            rows[row].weights[column] += check_weight(weight, first + i)?;
-        }
-        rows.retain(|row| row.weights.iter().any(|&weight| weight > 0.0));
+        let sums = summed(self.rows.len(), &self.places, weights, first)?;
+        let with_weights = |(row, weights): (&Row, LabelWeights)| Row { weights, ..*row };
+        let mut rows = collected(self.rows.iter().zip(sums).map(with_weights))?;
+        rows.retain(|row| any_weight(&row.weights));
         WeightedRows::new(rows)
     }
+}
+
+/// Labelled counts whose posterior is looked for again and again under other weights.
+#[derive(Debug)]
+pub struct PosteriorRefits {
+    places: Vec<Place>,
+    posteriors: Posteriors,
+}
+
+impl PosteriorRefits {
+    /// Prepares the posteriors; with a prior goes the share that the weak one has beside it.
+    ///
+    /// Of more than some 2,000 counts that are not whole the grid is looked at, as of a
+    /// [binned](crate::CalibrationSet::binned) set.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is no cell, or that share is not from 0 to 1;
+    /// [`Error::Memory`].
+    pub fn new(
+        cells: &[Cell],
+        (alpha, kappa): (f64, f64),
+        prior: Option<(&Prior, f64)>,
+    ) -> Result<Self, Error> {
+        check_smoothing(alpha, kappa)?;
+        let cells = on_grid(cells)?;
+        let (distinct, places) = placed(&cells)?;
+        let rows = collected(distinct.into_iter().map(|counts| (counts, [1.0; 3])))?;
+        let (n_items, max_votes) = (cells.len(), 0);
+        let set = CalibrationSet::of_rows(&rows, None, [1.0; 3], alpha, kappa, n_items, max_votes)?;
+        Ok(Self { places, posteriors: Posteriors::new(&set, prior)? })
+    }
+
+    /// The parameters of the [posterior](crate::Posterior) under each of many weightings: `weights`
+    /// holds those of the cells, refit after refit, each of which says how many labels a cell has.
+    ///
+    /// # Errors
+    /// As those of [`Refits::fit_into`].
+    pub fn fit_into(
+        &self,
+        weights: &[f64],
+        out: &mut [Parameters],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let (n_cells, n_rows) = (self.places.len(), self.posteriors.n_rows());
+        same_length("weights", weights.len(), out.len() * n_cells, "the refits")?;
+        for_each_part(out, 1, execution, |start, part, watch| {
+            let lines = weights.chunks(n_cells).skip(start);
+            for (number, (weights, out)) in (start..).zip(lines.zip(part)) {
+                watch.ask_now()?;
+                let labels = summed(n_rows, &self.places, weights, number * n_cells)?;
+                *out = self.posteriors.posterior(&labels, None)?.parameters;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn on_grid(cells: &[Cell]) -> Result<Vec<Cell>, Error> {
+    let counts = collected(cells.iter().map(|cell| cell.counts))?;
+    let counts = binned(&counts)?.unwrap_or(counts);
+    collected(counts.into_iter().zip(cells).map(|(counts, cell)| Cell { counts, ..*cell }))
+}
+
+/// The distinct counts of cells, and the row and column of each cell.
+///
+/// Swapping A and B together with the label leaves a score as it is: a row and its mirror image
+/// are one.
+fn placed(cells: &[Cell]) -> Result<(Vec<Counts>, Vec<Place>), Error> {
+    let upright = |cell: &Cell| {
+        let mut weights = [0.0; 3];
+        weights[cell.label.column()] = 1.0;
+        upright(cell.counts, weights)
+    };
+    let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
+    distinct.sort_unstable();
+    distinct.dedup();
+    let places = collected(cells.iter().map(upright).map(|(counts, weights)| {
+        // All are among them, so that either is the place.
+        let place = distinct.binary_search(&counts).unwrap_or_else(|place| place);
+        (place, weights.iter().position(|&weight| weight > 0.0).unwrap_or_default())
+    }))?;
+    Ok((distinct, places))
+}
+
+/// Weights of the labels of each row, given those of the cells.
+fn summed(
+    n_rows: usize,
+    places: &[Place],
+    weights: &[f64],
+    first: usize,
+) -> Result<Vec<LabelWeights>, Error> {
+    let mut sums = filled([0.0; 3], n_rows)?;
+    for (i, (&weight, &(row, column))) in weights.iter().zip(places).enumerate() {
+        sums[row][column] += check_weight(weight, first + i)?;
+    }
+    Ok(sums)
 }
 
 #[cfg(test)]
@@ -247,6 +331,58 @@ mod tests {
         refits.fit_into(&[1.0, 1.0, 0.0, 0.0, 0.0, 1.0], &mut fits, Execution::single()).unwrap();
         assert_eq!(fits[0].parameters.gamma, 0.0);
         assert_eq!(fits[1].parameters.beta, 1.0);
+    }
+
+    #[test]
+    fn refitted_posteriors_are_those_of_repeated_items_to_the_last_bit() {
+        let all = cells(12, 8);
+        let prior = Prior::of_neighbour(&set_of(&all, &[1.0; 12]), 12.0, 8, 64).unwrap();
+        let share = |count: f64| count * 0.9 + 0.01;
+        let fractions = all.iter().map(|c| Cell { counts: c.counts.map(share), ..*c }).collect();
+        for (cells, prior) in [(&all, None), (&all, Some((&prior, 0.1))), (&fractions, None)] {
+            let weights = weightings(4, cells.len());
+            let refitted = |cells: &[Cell], n_threads: usize| {
+                let refits = PosteriorRefits::new(cells, (1.0, 1.0), prior).unwrap();
+                let mut found = vec![Parameters::of([0.0; 3]); 4];
+                let execution = Execution::threads(n_threads.try_into().unwrap());
+                refits.fit_into(&weights, &mut found, execution).unwrap();
+                found
+            };
+            let found = refitted(cells, 1);
+            for (weights, found) in weights.chunks(cells.len()).zip(&found) {
+                let set = set_of(cells, weights);
+                let n_labels = weights.iter().sum();
+                let single = Posteriors::new(&set, prior).unwrap();
+                let single = single.posterior(&set.labels_worth(n_labels), None).unwrap();
+                assert_eq!(single.parameters, *found);
+            }
+            let mirror = |c: &Cell| Cell { counts: c.counts.mirrored(), label: c.label.mirrored() };
+            assert_eq!(refitted(&cells.iter().map(mirror).collect::<Vec<_>>(), 3), found);
+        }
+        let refits = PosteriorRefits::new(&all, (1.0, 1.0), None).unwrap();
+        let fit = |weights: &[f64]| {
+            let mut found = [Parameters::of([0.0; 3])];
+            refits.fit_into(weights, &mut found, Execution::single()).unwrap_err().to_string()
+        };
+        assert_eq!(fit(&[0.0; 12]), Error::no_weight().to_string());
+        assert_eq!(fit(&[1.0; 4]), "weights has 4 rows, expected 12 as in the refits");
+    }
+
+    #[test]
+    fn many_fractions_are_refitted_on_the_grid_of_a_binned_set() {
+        let share = |i: u32| f64::from(i * 37 % 8192) / 1024.0;
+        let counts = (0..4096).map(|i| {
+            let (plus, minus) = (share(i), share(i * i) / 8.0 * (8.0 - share(i)));
+            Counts { minus, tie: 8.0 - plus - minus, plus }
+        });
+        let labels = [Label::Minus, Label::Tie, Label::Plus].into_iter().cycle();
+        let cells: Vec<Cell> =
+            counts.zip(labels).map(|(counts, label)| Cell { counts, label }).collect();
+        let set = set_of(&cells, &vec![1.0; cells.len()]).binned().unwrap();
+        let (distinct, places) = placed(&on_grid(&cells).unwrap()).unwrap();
+        assert_eq!(distinct, set.counts);
+        let sums = summed(distinct.len(), &places, &vec![1.0; cells.len()], 0).unwrap();
+        assert_eq!(sums, set.labels());
     }
 
     #[test]
