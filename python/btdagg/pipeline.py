@@ -249,7 +249,7 @@ class Pipeline:
                 run.stopped = "the labelled pairs have used up max_calls or max_cost"
             if labelling.run.stopped:
                 return labelling
-            votes = self._votes(job.store, self.pairs, Provenance.of(votes))
+            votes = self._votes(job.store, self.pairs, votes.provenance)
         labelling.all_votes = votes
         labelling.decided = decided = _decided(votes, self.labels, labelling.fitted, self.pairs)
         is_empty = decided[[*votes.columns_of_counts]].sum_horizontal() == 0
@@ -317,7 +317,7 @@ class Pipeline:
 
     def _fit_task(self, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
         judging, rule = self.judging, self.rule
-        origin = replace(Provenance.of(votes), n_votes=judging.n)
+        origin = replace(votes.provenance, n_votes=judging.n)
         every = items = votes.labelled(self.labels)
         if self.covariates:  # whose scales and standings are of all pairs
             every = votes.items(self.labels).with_covariates(self.covariates)

@@ -53,6 +53,9 @@ def test_it_is_what_votes_say_of_themselves():
     )
     counts = read_votes({"item": [1], "minus": [0], "tie": [1], "plus": [2], "task": ["math"]})
     assert Provenance.of(counts) == Provenance(task="math", strength="none")
+    # Read once, since each model of a cross-fitting asks.
+    assert votes.provenance == Provenance.of(votes)
+    assert votes.provenance is votes.provenance
 
 
 # The model

@@ -27,7 +27,6 @@ from btdagg.cli.common import (
 from btdagg.cli.flags import FILE, TABLE
 from btdagg.cli.reporting import ReportOption, say_where
 from btdagg.estimates.looks import worth_a_look
-from btdagg.votes.provenance import Provenance
 
 
 def certify(
@@ -91,7 +90,7 @@ def certify(
     folder = reporting.open(reading.project, f"Trusted labels of {Path(data.votes.source).name}")
     panel, judges = reading.panel, () if fitted is None else fitted.judges
     items = data.votes.items(data.gold, panel=panel, judges=judges, n_votes=n_votes)
-    looks, origin = None, Provenance.of(data.votes)
+    looks, origin = None, data.votes.provenance
     how: Any = {"agreement": agreement, "confidence": confidence, "within": within}
     with differences_said():
         known = reading.covariates_for(fitted)

@@ -211,7 +211,6 @@ class Reading(ProjectOption):
         self, table: Table, origin: Provenance | None = None, scale: Scale | None = None
     ) -> Votes:
         """Read votes as the project says, or a model's were; print where their strength differs."""
-        from btdagg.votes.provenance import Provenance
         from btdagg.votes.votes import read_votes
 
         how = self.project.how(signs=self.signs)
@@ -222,7 +221,7 @@ class Reading(ProjectOption):
         if not is_chosen:
             how |= origin.how_to_read(table)
         votes = read_votes(table, **how)
-        provenance = Provenance.of(votes)
+        provenance = votes.provenance
         differences = origin.other_strength(provenance.strength, provenance.full_margins)
         is_read = is_chosen or votes.are_counts
         say_differences(differences if is_read else (*differences, *origin.unused_strength(table)))
@@ -243,7 +242,6 @@ class Reading(ProjectOption):
         """Read tables of votes and of labels, whose columns are named."""
         from btdagg.votes.join import with_task
         from btdagg.votes.labels import read_labels
-        from btdagg.votes.provenance import Provenance
         from btdagg.votes.table import filtered
         from btdagg.votes.votes import read_votes
 
@@ -268,7 +266,7 @@ class Reading(ProjectOption):
             if wider == filters:
                 return gold, votes
             all_votes, all_labels = filtered(wider, *raw)
-            of_votes = project.how() | Provenance.of(votes).how_to_read(all_votes)
+            of_votes = project.how() | votes.provenance.how_to_read(all_votes)
             of_votes["scale"] = scale
             labels = _readable(all_labels, lambda table: read_labels(table, **how))
             return labels, with_task(

@@ -24,7 +24,6 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of, words_of
-from btdagg.votes.provenance import Provenance
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -156,7 +155,7 @@ def plan(
 
     kind = RuleKind.parse(stop)
     if fitted.provenance is not None:
-        say_differences(fitted.provenance.other_values(Provenance.of(data.votes).as_dict()))
+        say_differences(fitted.provenance.other_values(data.votes.provenance.as_dict()))
     with differences_said():
         rule = kind.learn(
             fitted,

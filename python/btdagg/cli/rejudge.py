@@ -29,7 +29,7 @@ from btdagg.cli.flags import FILE
 from btdagg.cli.judge_output import run_asking, say_estimate, say_run, status_of
 from btdagg.cli.judge_settings import JobFlags
 from btdagg.model.calibration_set import quiet
-from btdagg.votes.provenance import COLUMNS, Provenance
+from btdagg.votes.provenance import COLUMNS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -130,7 +130,7 @@ def rejudge(
     forbid(
         rows.is_empty(), f"{place}: no item has its {judging.n} votes yet; run the command again"
     )
-    origin = Provenance.of(old)
+    origin = old.provenance
     how = origin.how_to_read(read_table(rows, [])) | {"scale": old.scale}
     judges = origin.judge
     names = (judges[0] if len(judges) == 1 else "the old judge", judging.setup.judge)
@@ -178,7 +178,7 @@ def _with_all_votes(new: pl.DataFrame, pairs: Pairs, n: int) -> pl.DataFrame:
 
 
 def _same_judge(old: Votes, setup: Setup) -> str:
-    provenance, values = Provenance.of(old), {name: getattr(setup, name) for name in COLUMNS[:3]}
+    provenance, values = old.provenance, {name: getattr(setup, name) for name in COLUMNS[:3]}
     if values["temperature"] is None:
         values["temperature"] = "default"
     if not provenance.judge or provenance.other_values(values):

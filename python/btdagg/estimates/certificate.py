@@ -369,7 +369,7 @@ def certify(
     items = items_of(counts, labels, **how)
     items = known_by_itself(items, covariates, model)
     if isinstance(labels, Labels) and provenance is None:
-        provenance = Provenance.of(counts)
+        provenance = counts.provenance
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
     array, is_labelled = as_any_counts(items.counts, items.scale), items.is_labelled

@@ -192,10 +192,10 @@ def recalibrate(
     old, fitted = _fits(items, new, np.arange(len(items)))
     warnings = fitted.warnings
     if isinstance(old_counts, Votes):
-        origin = Provenance.of(old_counts)
+        origin = old_counts.provenance
         known = origin.of_fit(old.max_votes, old.n_labels)
         old = replace(old, model=replace(old.model, provenance=known))
-        provenance = Provenance.of(new_counts)
+        provenance = new_counts.provenance
         warnings += origin.other_strength(provenance.strength, provenance.full_margins)
     if not len(again):
         fitted = old
@@ -203,7 +203,7 @@ def recalibrate(
         provenance = fitted.model.provenance or Provenance()
         if isinstance(new_counts, Votes):
             provenance = replace(
-                Provenance.of(new_counts), n_votes=provenance.n_votes, n_labels=provenance.n_labels
+                new_counts.provenance, n_votes=provenance.n_votes, n_labels=provenance.n_labels
             )
         provenance = replace(provenance, ancestry=(f"{old_name}, {old.n_labels} labels",))
         fitted = replace(fitted, model=replace(fitted.model, provenance=provenance))

@@ -47,7 +47,7 @@ class LabelledRows(NamedTuple):
         """Bring arguments of `btdagg.calibrate` into rows."""
         table: Any = counts if isinstance(counts, CountsItself) else getattr(counts, "table", None)
         if provenance is None:
-            provenance = Provenance() if table is None else Provenance.of(table)
+            provenance = Provenance() if table is None else table.provenance
         scale, label_scale = scales_of(counts, labels, scale, label_scale)
         covariates, scales = without_scales(covariates)
         if isinstance(labels, Labels):

@@ -308,7 +308,7 @@ def calibrate_panel(
         votes = with_task(table, labels)
         expected = "None with votes; for weights pass the arrays of votes.items(panel=...)"
         expect(weights is None, "weights", weights, expected)
-        given["provenance"] = Provenance.of(votes) if provenance is None else provenance
+        given["provenance"] = votes.provenance if provenance is None else provenance
         counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None
     elif not isinstance(counts, Items | LabelledRows):
         counts = as_panel_counts(counts)

@@ -177,20 +177,25 @@ class Votes(Table, CountsItself):
         """Which columns say how strong the votes are."""
         return "none" if self.strength is None else self.strength.kind
 
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Where the votes are from, as their columns say."""
+        return Provenance.of(self)
+
     def as_fitted(self, origin: Provenance) -> Votes:
         """Return the same votes with the strength of those that a model was fitted to.
 
         A strength that was chosen stays. Warns where votes still count otherwise, and where the
         model has no use for their strength.
         """
-        votes, stated = self, Provenance.of(self)
+        votes, stated = self, self.provenance
         is_alike = (stated.strength, stated.full_margins) == (origin.strength, origin.full_margins)
         is_fixed = self.are_counts or self.is_chosen
         if origin.strength == "none" and not is_fixed:
             votes = self.signs()
         elif origin.strength and not is_alike and not is_fixed:
             votes = read_votes(self, **origin.how_to_read(self))
-            stated = Provenance.of(votes)
+            stated = votes.provenance
         warn_of(origin.other_strength(stated.strength, stated.full_margins))
         return votes
 
