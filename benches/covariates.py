@@ -278,7 +278,7 @@ def main():
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--votes", action="store_true")
     options = parser.parse_args()
-    n_splits = 2 if options.smoke else options.splits
+    n_splits = 1 if options.smoke else options.splits
     shared = os.environ.get("BTDAGG_SHARED")
     if shared is None:
         return show_times(*[(50, 1_000)] * options.smoke)

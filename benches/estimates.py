@@ -26,8 +26,8 @@ from btdagg.estimates import not_worse
 from btdagg.estimates.population import quantities_of
 from btdagg.estimates.prediction_powered import Estimates
 
-JUDGES = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6")
-TASKS = ("factuality", "focus", "math", "precise-if", "safety")
+JUDGES = ["gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6"]
+TASKS = ["factuality", "focus", "math", "precise-if", "safety"]
 SHOWN = ("A", "tie", "B", "net win rate")
 N_ITEMS = 2000
 
@@ -281,6 +281,8 @@ def main() -> None:
     parser.add_argument("--gates", action="store_true")
     options = parser.parse_args()
     n_draws = 1 if options.smoke else options.draws
+    if options.smoke:
+        del JUDGES[1:], TASKS[2:]
     data = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data"
     if (data / "rb2").exists() and (data / "rb2_scores").exists() and not options.grades:
         gates(data, n_draws)
