@@ -70,11 +70,13 @@ impl Points {
         for ([minus, _, plus], weights) in self.probabilities.iter().zip(weights) {
             let [if_minus, if_tie, if_plus] = *weights;
             let weight = if_minus + if_tie + if_plus;
+            if *weights == [0.0; 3] {
+                continue;
+            }
             let sides = losses.iter_mut().zip(minus.iter().zip(plus));
             let sides = sides.map(|(loss, (&minus, &plus))| (loss, minus.into(), plus.into()));
             // The weak prior's ties and thresholds have most of the terms at 0.
-            if *weights == [0.0; 3] {
-            } else if if_minus == 0.0 && if_plus == 0.0 {
+            if if_minus == 0.0 && if_plus == 0.0 {
                 sides.for_each(|(loss, minus, plus): (_, f64, f64)| {
                     *loss += minus * (weight * minus) + plus * (weight * plus);
                 });
