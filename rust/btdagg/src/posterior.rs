@@ -215,11 +215,6 @@ impl Posteriors {
         })
     }
 
-    /// Number of rows, each of which has its labels.
-    pub(crate) fn n_rows(&self) -> usize {
-        self.rows().len()
-    }
-
     fn rows(&self) -> &[Row] {
         &self.set.rows.rows
     }

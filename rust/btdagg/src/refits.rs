@@ -26,9 +26,6 @@ pub struct Cell {
     pub label: Label,
 }
 
-/// Row and column of a cell.
-type Place = (usize, usize);
-
 /// Labelled counts that are fitted again and again under other weights.
 ///
 /// ```
@@ -52,7 +49,7 @@ pub struct Refits {
     region: Region,
     /// The distinct rows, a row and its mirror image being one, without weights.
     rows: Vec<Row>,
-    places: Vec<Place>,
+    places: Places,
     table: LossTable,
 }
 
@@ -68,14 +65,14 @@ impl Refits {
         if cells.is_empty() {
             return Err(Error::no_weight());
         }
-        let (distinct, places) = placed(cells)?;
+        let (distinct, places) = Places::of(cells)?;
         let row = |(place, &counts): (usize, &Counts)| {
             let Features { s, t } = features::features(counts, alpha, kappa);
             Row { s, t, offset: 0.0, weights: [0.0; 3], place }
         };
         let rows = collected(distinct.iter().enumerate().map(row))?;
         let mut present = collected(rows.iter().copied())?;
-        for &(place, column) in &places {
+        for &(place, column) in &places.of_cells {
             present[place].weights[column] = 1.0;
         }
         let table = LossTable::new(&present, &region)?;
@@ -84,7 +81,7 @@ impl Refits {
 
     /// Number of cells, and so of weights of a refit.
     pub fn n_cells(&self) -> usize {
-        self.places.len()
+        self.places.of_cells.len()
     }
 
     /// Fits under each of many weightings: `weights` holds those of the cells, fit after fit.
@@ -102,33 +99,20 @@ impl Refits {
         out: &mut [Fit],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let (got, wanted) = (weights.len(), out.len() * self.n_cells());
-        same_length("weights", got, wanted, "the refits")?;
-        for_each_part(out, 1, execution, |start, part, watch| {
-            let lines = weights.chunks(self.n_cells()).skip(start);
-            for (number, (weights, out)) in lines.zip(part).enumerate() {
-                watch.ask_now()?;
-                let rows = self.weighted(weights, (start + number) * self.n_cells())?;
-                *out = fit_rows(&rows, &self.region, Some(&self.table), Execution::single())?;
-            }
-            Ok(())
+        self.places.refit_into(weights, out, execution, |sums| {
+            let with_weights = |(row, weights): (&Row, LabelWeights)| Row { weights, ..*row };
+            let mut rows = collected(self.rows.iter().zip(sums).map(with_weights))?;
+            rows.retain(|row| any_weight(&row.weights));
+            let rows = WeightedRows::new(rows)?;
+            fit_rows(&rows, &self.region, Some(&self.table), Execution::single())
         })
-    }
-
-    /// The rows that have some weight; `first` is the number by which errors call the first.
-    fn weighted(&self, weights: &[f64], first: usize) -> Result<WeightedRows, Error> {
-        let sums = summed(self.rows.len(), &self.places, weights, first)?;
-        let with_weights = |(row, weights): (&Row, LabelWeights)| Row { weights, ..*row };
-        let mut rows = collected(self.rows.iter().zip(sums).map(with_weights))?;
-        rows.retain(|row| any_weight(&row.weights));
-        WeightedRows::new(rows)
     }
 }
 
 /// Labelled counts whose posterior is looked for again and again under other weights.
 #[derive(Debug)]
 pub struct PosteriorRefits {
-    places: Vec<Place>,
+    places: Places,
     posteriors: Posteriors,
 }
 
@@ -148,7 +132,7 @@ impl PosteriorRefits {
     ) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         let cells = on_grid(cells)?;
-        let (distinct, places) = placed(&cells)?;
+        let (distinct, places) = Places::of(&cells)?;
         let rows = collected(distinct.into_iter().map(|counts| (counts, [1.0; 3])))?;
         let (n_items, max_votes) = (cells.len(), 0);
         let set = CalibrationSet::of_rows(&rows, None, [1.0; 3], alpha, kappa, n_items, max_votes)?;
@@ -166,16 +150,8 @@ impl PosteriorRefits {
         out: &mut [Parameters],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let (n_cells, n_rows) = (self.places.len(), self.posteriors.n_rows());
-        same_length("weights", weights.len(), out.len() * n_cells, "the refits")?;
-        for_each_part(out, 1, execution, |start, part, watch| {
-            let lines = weights.chunks(n_cells).skip(start);
-            for (number, (weights, out)) in (start..).zip(lines.zip(part)) {
-                watch.ask_now()?;
-                let labels = summed(n_rows, &self.places, weights, number * n_cells)?;
-                *out = self.posteriors.posterior(&labels, None)?.parameters;
-            }
-            Ok(())
+        self.places.refit_into(weights, out, execution, |sums| {
+            Ok(self.posteriors.posterior(&sums, None)?.parameters)
         })
     }
 }
@@ -186,39 +162,65 @@ fn on_grid(cells: &[Cell]) -> Result<Vec<Cell>, Error> {
     collected(counts.into_iter().zip(cells).map(|(counts, cell)| Cell { counts, ..*cell }))
 }
 
-/// The distinct counts of cells, and the row and column of each cell.
-///
-/// Swapping A and B together with the label leaves a score as it is: a row and its mirror image
-/// are one.
-fn placed(cells: &[Cell]) -> Result<(Vec<Counts>, Vec<Place>), Error> {
-    let upright = |cell: &Cell| {
-        let mut weights = [0.0; 3];
-        weights[cell.label.column()] = 1.0;
-        upright(cell.counts, weights)
-    };
-    let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
-    distinct.sort_unstable();
-    distinct.dedup();
-    let places = collected(cells.iter().map(upright).map(|(counts, weights)| {
-        // All are among them, so that either is the place.
-        let place = distinct.binary_search(&counts).unwrap_or_else(|place| place);
-        (place, weights.iter().position(|&weight| weight > 0.0).unwrap_or_default())
-    }))?;
-    Ok((distinct, places))
+/// Where cells are among distinct rows of counts.
+#[derive(Debug)]
+struct Places {
+    n_rows: usize,
+    /// Row of each cell, and column of its label.
+    of_cells: Vec<(usize, usize)>,
 }
 
-/// Weights of the labels of each row, given those of the cells.
-fn summed(
-    n_rows: usize,
-    places: &[Place],
-    weights: &[f64],
-    first: usize,
-) -> Result<Vec<LabelWeights>, Error> {
-    let mut sums = filled([0.0; 3], n_rows)?;
-    for (i, (&weight, &(row, column))) in weights.iter().zip(places).enumerate() {
-        sums[row][column] += check_weight(weight, first + i)?;
+impl Places {
+    /// The distinct counts of cells, and where the cells are among them.
+    ///
+    /// Swapping A and B together with the label leaves a score as it is: a row and its mirror image
+    /// are one.
+    fn of(cells: &[Cell]) -> Result<(Vec<Counts>, Self), Error> {
+        let upright = |cell: &Cell| {
+            let mut weights = [0.0; 3];
+            weights[cell.label.column()] = 1.0;
+            upright(cell.counts, weights)
+        };
+        let mut distinct = collected(cells.iter().map(|cell| upright(cell).0))?;
+        distinct.sort_unstable();
+        distinct.dedup();
+        let of_cells = collected(cells.iter().map(upright).map(|(counts, weights)| {
+            // All are among them, so that either is the place.
+            let place = distinct.binary_search(&counts).unwrap_or_else(|place| place);
+            (place, weights.iter().position(|&weight| weight > 0.0).unwrap_or_default())
+        }))?;
+        let n_rows = distinct.len();
+        Ok((distinct, Self { n_rows, of_cells }))
     }
-    Ok(sums)
+
+    /// Fits each weighting of the cells, whose weights are summed by row and label.
+    fn refit_into<T: Send>(
+        &self,
+        weights: &[f64],
+        out: &mut [T],
+        execution: Execution<'_>,
+        fit: impl Fn(Vec<LabelWeights>) -> Result<T, Error> + Sync,
+    ) -> Result<(), Error> {
+        let n_cells = self.of_cells.len();
+        same_length("weights", weights.len(), out.len() * n_cells, "the refits")?;
+        for_each_part(out, 1, execution, |start, part, watch| {
+            let lines = weights.chunks(n_cells).skip(start);
+            for (number, (weights, out)) in (start..).zip(lines.zip(part)) {
+                watch.ask_now()?;
+                *out = fit(self.sums(weights, number * n_cells)?)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Weights of the labels of each row; `first` is the number by which errors call the first.
+    fn sums(&self, weights: &[f64], first: usize) -> Result<Vec<LabelWeights>, Error> {
+        let mut sums = filled([0.0; 3], self.n_rows)?;
+        for (i, (&weight, &(row, column))) in weights.iter().zip(&self.of_cells).enumerate() {
+            sums[row][column] += check_weight(weight, first + i)?;
+        }
+        Ok(sums)
+    }
 }
 
 #[cfg(test)]
@@ -379,9 +381,9 @@ mod tests {
         let cells: Vec<Cell> =
             counts.zip(labels).map(|(counts, label)| Cell { counts, label }).collect();
         let set = set_of(&cells, &vec![1.0; cells.len()]).binned().unwrap();
-        let (distinct, places) = placed(&on_grid(&cells).unwrap()).unwrap();
+        let (distinct, places) = Places::of(&on_grid(&cells).unwrap()).unwrap();
         assert_eq!(distinct, set.counts);
-        let sums = summed(distinct.len(), &places, &vec![1.0; cells.len()], 0).unwrap();
+        let sums = places.sums(&vec![1.0; cells.len()], 0).unwrap();
         assert_eq!(sums, set.labels());
     }
 
