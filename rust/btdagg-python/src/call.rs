@@ -23,11 +23,26 @@ pub fn run<T: Send>(
 ) -> PyResult<T> {
     let n_threads = NonZeroUsize::new(n_threads)
         .ok_or_else(|| raise(Error::value("n_threads", 0, "at least 1")))?;
-    let signal = Mutex::new(None);
-    let last_look = Mutex::new(Instant::now());
-    let should_stop = || {
+    let interrupt = Interrupt::new();
+    let should_stop = || interrupt.is_pending();
+    py.detach(|| kernel(Execution::threads(n_threads).stop_when(&should_stop)))
+        .map_err(|error| interrupt.raise(error))
+}
+
+/// Whether Python has a signal to handle, and what its handler raised.
+struct Interrupt {
+    signal: Mutex<Option<PyErr>>,
+    last_look: Mutex<Instant>,
+}
+
+impl Interrupt {
+    fn new() -> Self {
+        Self { signal: Mutex::new(None), last_look: Mutex::new(Instant::now()) }
+    }
+
+    fn is_pending(&self) -> bool {
         // Taking the GIL may mean waiting for another thread, so not at every block.
-        let mut last_look = last_look.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_look = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         if last_look.elapsed() < BETWEEN_LOOKS {
             return false;
         }
@@ -36,17 +51,18 @@ pub fn run<T: Send>(
         *last_look = Instant::now();
         let stop = pending.is_some();
         if stop {
-            *signal.lock().unwrap_or_else(PoisonError::into_inner) = pending;
+            *self.signal.lock().unwrap_or_else(PoisonError::into_inner) = pending;
         }
         stop
-    };
-    py.detach(|| kernel(Execution::threads(n_threads).stop_when(&should_stop))).map_err(|error| {
-        match (error, signal.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+    }
+
+    fn raise(self, error: Error) -> PyErr {
+        match (error, self.signal.into_inner().unwrap_or_else(PoisonError::into_inner)) {
             (Error::Interrupted, Some(signal)) => signal,
             (Error::Interrupted, None) => PyKeyboardInterrupt::new_err(()),
             (error, _) => raise(error),
         }
-    })
+    }
 }
 
 /// The Python exception for a core error.

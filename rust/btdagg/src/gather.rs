@@ -108,6 +108,15 @@ impl CalibrationSet {
                 }
             }
         }
+        Self::of_items(items, alpha, kappa)
+    }
+
+    /// Of the counts, offset and weights of each item, in any order.
+    fn of_items(
+        mut items: Vec<(Counts, f64, LabelWeights)>,
+        alpha: f64,
+        kappa: f64,
+    ) -> Result<Self, Error> {
         let mut labels = collected(items.iter().map(|item| (item.0, item.2)))?;
         rescale(&mut labels)?;
         let sum = |column: usize| labels.iter().map(|(_, weights)| weights[column]).sum::<f64>();

@@ -42,7 +42,7 @@ const MAX_ENTRIES: usize = 8 << 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct VoteScale {
     votes: Vec<f64>,
-    /// By how much each vote exceeds the least, if these are small integers.
+    /// By how much each vote exceeds the least, if they are small integers: sums of votes are exact.
     offsets: Option<Vec<u32>>,
 }
 
@@ -65,7 +65,9 @@ impl VoteScale {
             let whole = crate::counts::whole(offset).and_then(|whole| u32::try_from(whole).ok());
             whole.filter(|&whole| whole < 1 << 16 && votes[0] + offset == vote)
         };
-        Ok(Self { votes: votes.to_vec(), offsets: votes.iter().map(offset).collect() })
+        let is_exact = votes[0].fract() == 0.0 && votes[0].abs() < f64::from(1 << 16);
+        let offsets = if is_exact { votes.iter().map(offset).collect() } else { None };
+        Ok(Self { votes: votes.to_vec(), offsets })
     }
 
     /// Mean vote of every row of counts.
@@ -78,7 +80,7 @@ impl VoteScale {
         out: &mut [f64],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.map(counts, out, execution, |mean| mean, |mean, _| mean, 0)
+        self.map(counts, out, &|mean| mean, execution)
     }
 
     /// The grade of every row of counts, by thresholds of its mean vote.
@@ -125,56 +127,48 @@ impl VoteScale {
             .collect();
         let grade = |mean: f64| grades[least.iter().filter(|&&least| mean >= least).count()];
         let Some(shifts) = shifts else {
-            return self.map(counts, out, execution, grade, |grade, _| grade, MAX_ENTRIES);
+            return self.map(counts, out, &grade, execution);
         };
+        self.check_length(counts, out.len())?;
         same_length("shifts", shifts.len(), out.len(), "counts")?;
         check_finite("shifts", shifts, 0)?;
-        let shifted = |mean: f64, row: usize| grade(mean + shifts[row]);
-        self.map(counts, out, execution, |mean| mean, shifted, MAX_ENTRIES)
-    }
-
-    /// Writes what is made of the mean of each row, by look-up in a table of so many entries where
-    /// counts are small.
-    fn map<T: CountValue, V: Copy, O: Copy + Send>(
-        &self,
-        counts: &[T],
-        out: &mut [O],
-        execution: Execution<'_>,
-        of_mean: impl Fn(f64) -> V + Sync,
-        finish: impl Fn(V, usize) -> O + Sync,
-        max_entries: usize,
-    ) -> Result<(), Error> {
-        let width = self.votes.len();
-        same_length("counts", counts.len(), out.len() * width, "votes and out")?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
-            let mut table: Option<Table<V>> = None;
-            let (mut row, mut left) = (start, part.len());
-            for out in part.chunks_mut(BLOCK) {
+            let mut means = vec![0.0; BLOCK.min(part.len())];
+            let mut blocks = Blocks::new(self, counts, start, part.len(), &|mean| mean);
+            let shifts = shifts[start..].chunks(BLOCK);
+            for (out, shifts) in part.chunks_mut(BLOCK).zip(shifts) {
                 watch.poll()?;
-                let block = &counts[row * width..(row + out.len()) * width];
-                let finish = |value, i| finish(value, row + i);
-                let looked_up = |table: &Table<V>, out: &mut [O]| table.look_up(block, out, finish);
-                let mut done = table.as_ref().is_some_and(|table| looked_up(table, out));
-                let bits = if done || max_entries == 0 { u64::MAX } else { T::bits(block) };
-                // A table pays when it has far fewer entries than rows that are to come.
-                if !done
-                    && table.as_ref().is_none_or(|table| table.largest < bits)
-                    && let Some(larger) = self.table(bits, max_entries.min(left / 4), &of_mean)
-                {
-                    done = looked_up(&larger, out);
-                    table = Some(larger);
+                let means = &mut means[..out.len()];
+                blocks.next_into(means)?;
+                for ((out, mean), shift) in out.iter_mut().zip(means).zip(shifts) {
+                    *out = grade(*mean + shift);
                 }
-                // What the table has no answer for, rows without votes, is an error.
-                if !done {
-                    for (i, (counts, out)) in block.chunks_exact(width).zip(&mut *out).enumerate() {
-                        *out = finish(of_mean(self.mean(counts, row + i)?), i);
-                    }
-                }
-                row += out.len();
-                left -= out.len();
             }
             Ok(())
         })
+    }
+
+    /// Writes what is made of the mean of every row.
+    fn map<T: CountValue, V: Copy + Send>(
+        &self,
+        counts: &[T],
+        out: &mut [V],
+        of_mean: &(dyn Fn(f64) -> V + Sync),
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.check_length(counts, out.len())?;
+        for_each_part(out, BLOCK, execution, |start, part, mut watch| {
+            let mut blocks = Blocks::new(self, counts, start, part.len(), of_mean);
+            for out in part.chunks_mut(BLOCK) {
+                watch.poll()?;
+                blocks.next_into(out)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn check_length<T>(&self, counts: &[T], n: usize) -> Result<(), Error> {
+        same_length("counts", counts.len(), n * self.votes.len(), "votes and out")
     }
 
     /// Mean vote of one row, whose number goes into the error.
@@ -203,7 +197,7 @@ impl VoteScale {
         &self,
         bits: u64,
         max_entries: usize,
-        of_mean: impl Fn(f64) -> V,
+        of_mean: &dyn Fn(f64) -> V,
     ) -> Option<Table<V>> {
         let offsets = self.offsets.as_ref()?;
         let largest = u64::MAX.checked_shr(bits.leading_zeros()).unwrap_or(0);
@@ -225,6 +219,54 @@ impl VoteScale {
     }
 }
 
+/// What is made of the mean of each row, block by block: by look-up where counts are small.
+struct Blocks<'a, T, V> {
+    scale: &'a VoteScale,
+    counts: &'a [T],
+    row: usize,
+    n_left: usize,
+    of_mean: &'a dyn Fn(f64) -> V,
+    table: Option<Table<V>>,
+}
+
+impl<'a, T: CountValue, V: Copy> Blocks<'a, T, V> {
+    /// Of so many rows from `start` on.
+    fn new(
+        scale: &'a VoteScale,
+        counts: &'a [T],
+        start: usize,
+        n: usize,
+        of_mean: &'a dyn Fn(f64) -> V,
+    ) -> Self {
+        Self { scale, counts, row: start, n_left: n, of_mean, table: None }
+    }
+
+    fn next_into(&mut self, out: &mut [V]) -> Result<(), Error> {
+        let width = self.scale.votes.len();
+        let block = &self.counts[self.row * width..(self.row + out.len()) * width];
+        let mut done = self.table.as_ref().is_some_and(|table| table.look_up(block, out));
+        let bits = if done { u64::MAX } else { T::bits(block) };
+        // A table pays when it has far fewer entries than rows that are to come.
+        let max_entries = MAX_ENTRIES.min(self.n_left / 4);
+        if !done
+            && self.table.as_ref().is_none_or(|table| table.largest < bits)
+            && let Some(larger) = self.scale.table(bits, max_entries, self.of_mean)
+        {
+            done = larger.look_up(block, out);
+            self.table = Some(larger);
+        }
+        // What the table has no answer for, rows without votes, is an error.
+        if !done {
+            for ((counts, out), row) in block.chunks_exact(width).zip(&mut *out).zip(self.row..) {
+                *out = (self.of_mean)(self.scale.mean(counts, row)?);
+            }
+        }
+        self.row += out.len();
+        self.n_left -= out.len();
+        Ok(())
+    }
+}
+
 /// What is made of the mean of small whole counts, by their sum and by what their votes exceed the
 /// least vote in sum.
 struct Table<V> {
@@ -236,32 +278,22 @@ struct Table<V> {
 
 impl<V: Copy> Table<V> {
     /// Whether all rows have votes, and no count is larger than the table is for.
-    fn look_up<T: CountValue, O>(
-        &self,
-        block: &[T],
-        out: &mut [O],
-        finish: impl Fn(V, usize) -> O,
-    ) -> bool {
+    fn look_up<T: CountValue>(&self, block: &[T], out: &mut [V]) -> bool {
         // For the usual scales the steps stay in registers.
         match self.steps.len() {
-            2 => self.look_up_rows(block.as_chunks::<2>().0, out, finish),
-            3 => self.look_up_rows(block.as_chunks::<3>().0, out, finish),
-            4 => self.look_up_rows(block.as_chunks::<4>().0, out, finish),
-            5 => self.look_up_rows(block.as_chunks::<5>().0, out, finish),
-            10 => self.look_up_rows(block.as_chunks::<10>().0, out, finish),
-            n => self.look_up_each(block.chunks_exact(n), &self.steps, out, finish),
+            2 => self.look_up_rows(block.as_chunks::<2>().0, out),
+            3 => self.look_up_rows(block.as_chunks::<3>().0, out),
+            4 => self.look_up_rows(block.as_chunks::<4>().0, out),
+            5 => self.look_up_rows(block.as_chunks::<5>().0, out),
+            10 => self.look_up_rows(block.as_chunks::<10>().0, out),
+            n => self.look_up_each(block.chunks_exact(n), &self.steps, out),
         }
     }
 
-    fn look_up_rows<T: CountValue, O, const N: usize>(
-        &self,
-        rows: &[[T; N]],
-        out: &mut [O],
-        finish: impl Fn(V, usize) -> O,
-    ) -> bool {
+    fn look_up_rows<T: CountValue, const N: usize>(&self, rows: &[[T; N]], out: &mut [V]) -> bool {
         let mut steps = [0; N];
         steps.copy_from_slice(&self.steps);
-        self.look_up_each(rows.iter().map(|row| &row[..]), &steps, out, finish)
+        self.look_up_each(rows.iter().map(|row| &row[..]), &steps, out)
     }
 
     #[expect(
@@ -269,20 +301,19 @@ impl<V: Copy> Table<V> {
         reason = "the number of counts is a constant where it is called"
     )]
     #[inline(always)]
-    fn look_up_each<'a, T: CountValue + 'a, O>(
+    fn look_up_each<'a, T: CountValue + 'a>(
         &self,
         rows: impl Iterator<Item = &'a [T]>,
         steps: &[u32],
-        out: &mut [O],
-        finish: impl Fn(V, usize) -> O,
+        out: &mut [V],
     ) -> bool {
         // Counts are read once: of one that is too large the place means nothing, and is thrown away.
         let (mut bits, mut least) = (0, usize::MAX);
-        for (i, (counts, out)) in rows.zip(out).enumerate() {
+        for (counts, out) in rows.zip(out) {
             let place = place(counts, steps);
             bits |= T::bits(counts);
             least = least.min(place);
-            *out = finish(self.values[place.min(self.values.len() - 1)], i);
+            *out = self.values[place.min(self.values.len() - 1)];
         }
         least > 0 && bits <= self.largest
     }
@@ -683,12 +714,18 @@ mod tests {
     fn tables_and_single_rows_agree_at_any_number_of_threads() {
         let scale = VoteScale::new(&[1.0, 2.0, 3.5, 4.5, 5.5]).unwrap();
         let whole = VoteScale::new(&[-1.0, 0.0, 1.0, 2.0, 4.0]).unwrap();
+        let rounded = VoteScale::new(&[0.2, 1.2, 2.2, 3.2, 4.2]).unwrap();
         let counts: Vec<u32> = (0..200_000_u32).map(|i| 1 + (i / 3 + i / 7) % 7).collect();
         let floats: Vec<f64> = counts.iter().copied().map(f64::from).collect();
         let thresholds = [0.5, 1.0, 1.5, 3.0];
-        for scale in [scale, whole] {
+        for scale in [scale, whole, rounded] {
             let mut means = vec![0.0; 40_000];
             scale.means_into(&counts, &mut means, Execution::single()).unwrap();
+            for (row, &mean) in counts.chunks_exact(5).zip(&means) {
+                let mut alone = [0.0];
+                scale.means_into(row, &mut alone, Execution::single()).unwrap();
+                assert_eq!(alone, [mean]);
+            }
             let grade = |mean: &f64| {
                 u8::from(*mean >= 0.5)
                     + u8::from(*mean >= 1.0)

@@ -108,18 +108,33 @@ pub(crate) fn for_each_part<V: Send>(
     execution: Execution<'_>,
     work: impl Fn(usize, &mut [V], Watch<'_>) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
-    let stopped = AtomicBool::new(false);
     let size = out.len().div_ceil(execution.n_threads.get()).next_multiple_of(grain).max(grain);
     let n_parts = out.len().div_ceil(size);
     let parts = Mutex::new(out.chunks_mut(size).enumerate());
+    let work_on_next = |watch: Watch<'_>| {
+        // A statement of its own, so that the lock is released before the work.
+        let (number, part) = locked(&parts).next()?;
+        Some((number, work(number * size, part, watch)))
+    };
+    drain(n_parts, execution, &work_on_next)
+}
+
+/// The number of a part, and how the work on it ended.
+type Done = (usize, Result<(), Error>);
+
+/// Works on one part after the other, on each of the threads, until there is none; compiled once.
+fn drain(
+    n_parts: usize,
+    execution: Execution<'_>,
+    work_on_next: &(dyn Fn(Watch<'_>) -> Option<Done> + Sync),
+) -> Result<(), Error> {
+    let stopped = AtomicBool::new(false);
     let first_error = Mutex::new(None::<(usize, Error)>);
     let drain = |ask| {
         while !stopped.load(Ordering::Relaxed) {
-            // A statement of its own, so that the lock is released before the work.
-            let next = locked(&parts).next();
-            let Some((number, part)) = next else { break };
             let watch = Watch { ask, stopped: Some(&stopped), blocks: 0 };
-            if let Err(error) = work(number * size, part, watch) {
+            let Some((number, done)) = work_on_next(watch) else { break };
+            if let Err(error) = done {
                 let mut first = locked(&first_error);
                 if first.as_ref().is_none_or(|(earlier, _)| number < *earlier) {
                     *first = Some((number, error));

@@ -72,7 +72,7 @@ where
                 if table.as_ref().is_none_or(|table| table.bits < bits)
                     && entries::<V>(bits).is_some_and(|entries| entries <= left)
                 {
-                    table = Some(self.tabulate(bits));
+                    table = Some(Table::of(bits, &self.side, &self.tie, &self.value));
                 }
                 match &table {
                     Some(table) if bits <= table.bits => {
@@ -90,24 +90,6 @@ where
             }
             Ok(())
         })
-    }
-
-    fn tabulate(&self, bits: u32) -> Table<V> {
-        let n = 1_u32 << bits;
-        let counts = |n: u32| (0..n).map(f64::from);
-        let ties: Vec<Vec<T>> = counts(n)
-            .map(|tie| counts(2 * n).map(|decisive| (self.tie)(tie, decisive)).collect())
-            .collect();
-        let mut values = Vec::with_capacity(1 << (3 * bits));
-        for minus in 0..n {
-            let side = |plus| (self.side)(f64::from(minus), plus);
-            let sides: Vec<S> = counts(n).map(side).collect();
-            for by_decisive in &ties {
-                let ties = by_decisive.iter().skip(index(minus.into()));
-                values.extend(sides.iter().zip(ties).map(|(&s, &t)| (self.value)(s, t)));
-            }
-        }
-        Table { bits, values }
     }
 }
 
@@ -137,6 +119,30 @@ struct Table<V> {
 }
 
 impl<V: Copy> Table<V> {
+    /// Of a [`Quantity`], whose functions are called through pointers: compiled once, not for each
+    /// type of counts.
+    fn of<S: Copy, T: Copy>(
+        bits: u32,
+        side: &dyn Fn(f64, f64) -> S,
+        tie: &dyn Fn(f64, f64) -> T,
+        value: &dyn Fn(S, T) -> V,
+    ) -> Self {
+        let n = 1_u32 << bits;
+        let counts = |n: u32| (0..n).map(f64::from);
+        let ties: Vec<Vec<T>> = counts(n)
+            .map(|count| counts(2 * n).map(|decisive| tie(count, decisive)).collect())
+            .collect();
+        let mut values = Vec::with_capacity(1 << (3 * bits));
+        for minus in 0..n {
+            let sides: Vec<S> = counts(n).map(|plus| side(f64::from(minus), plus)).collect();
+            for by_decisive in &ties {
+                let ties = by_decisive.iter().skip(index(minus.into()));
+                values.extend(sides.iter().zip(ties).map(|(&s, &t)| value(s, t)));
+            }
+        }
+        Self { bits, values }
+    }
+
     fn look_up<R: CountRow, X: Copy, O>(
         &self,
         block: &[R],

@@ -55,6 +55,24 @@ impl StoppingRule {
         WithOffsets { rule: self, offsets }
     }
 
+    /// Number of votes, and the label that no further ones change, if there is one; `None` beyond
+    /// `n`.
+    fn settled_at(&self, counts: Counts, offset: f64) -> Option<(usize, Option<Label>)> {
+        let whole = within(counts, self.n).map(|votes| [votes; 3]);
+        let around = whole.or_else(|| vertices(counts, self.n).map(|(votes, _)| votes));
+        let [votes, ..] = around?;
+        let (total, is_exact) = (votes.iter().sum::<usize>(), whole.is_some());
+        let left = to_f64((self.n - total) as u64);
+        let label = if !total.is_multiple_of(self.step) {
+            None
+        } else if is_exact && !self.has_strengths {
+            self.settled()[place(votes)].label(offset)
+        } else {
+            fractional::settled(&self.model, counts, left, offset)
+        };
+        Some((total, label))
+    }
+
     /// By place, from the ends of ties at all counts that `n` votes can lead to.
     fn settled(&self) -> &[Settled] {
         self.settled.get_or_init(|| {
@@ -161,18 +179,9 @@ impl WithOffsets<'_> {
                 watch.poll()?;
                 for (counts, out) in rows.block(row, out.len(), &mut buffer).iter().zip(out) {
                     let (counts, offset) = (counts.counts(row)?, offsets[row]);
-                    let whole = within(counts, rule.n).map(|votes| [votes; 3]);
-                    let around = whole.or_else(|| vertices(counts, rule.n).map(|(votes, _)| votes));
-                    let [votes, ..] = around.ok_or_else(|| beyond(counts, row, rule.n))?;
-                    let (total, is_exact) = (votes.iter().sum::<usize>(), whole.is_some());
-                    let left = to_f64((rule.n - total) as u64);
-                    let label = if !total.is_multiple_of(rule.step) {
-                        None
-                    } else if is_exact && !rule.has_strengths {
-                        rule.settled()[place(votes)].label(offset)
-                    } else {
-                        fractional::settled(&rule.model, counts, left, offset)
-                    };
+                    let (total, label) = rule
+                        .settled_at(counts, offset)
+                        .ok_or_else(|| beyond(counts, row, rule.n))?;
                     *out = value(counts, total, label, offset);
                     row += 1;
                 }
