@@ -126,8 +126,7 @@ bench: $(VENV)/.test
 	  echo "benches/$$name.py"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py; done
 
 bench-smoke: $(VENV)/.test
-	CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_OPT_LEVEL=1 CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 \
-	  $(KERNELS) -- --test
+	$(KERNELS) --profile smoke -- --test
 	@set -e; for name in $(filter-out serve,$(BENCHES)); do \
 	  echo "benches/$$name.py --smoke"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py --smoke; done
 
