@@ -150,20 +150,22 @@ impl<V: Copy> Table<V> {
         out: &mut [O],
         finish: impl Fn(V, X) -> O,
     ) {
-        let items = block.iter().zip(known).zip(out);
+        // Not zipped: an iterator over nothing costs a fifth of the time of narrow counts.
+        let known = &known[..block.len()];
+        let items = block.iter().zip(out).enumerate();
         // With the usual handful of votes the shifts are constants and no index can be out of range.
         if let Ok(values) = <&[V; 1 << 12]>::try_from(self.values.as_slice()) {
-            for ((row, &known), out) in items {
+            for (i, (row, out)) in items {
                 let [minus, tie, plus] = row.small();
                 let place = (minus << 8) | (tie << 4) | plus;
-                *out = finish(values[place % values.len()], known);
+                *out = finish(values[place % values.len()], known[i]);
             }
             return;
         }
-        for ((row, &known), out) in items {
+        for (i, (row, out)) in items {
             let [minus, tie, plus] = row.small();
             let value = self.values[(minus << (2 * self.bits)) | (tie << self.bits) | plus];
-            *out = finish(value, known);
+            *out = finish(value, known[i]);
         }
     }
 }
