@@ -21,6 +21,7 @@
 //! ```
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::counts::{COUNT, CountValue};
 use crate::davidson::{exp_sum, two_sum};
@@ -134,7 +135,8 @@ impl VoteScale {
         check_finite("shifts", shifts, 0)?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let mut means = vec![0.0; BLOCK.min(part.len())];
-            let mut blocks = Blocks::new(self, counts, start, part.len(), &|mean| mean);
+            let rows = start..start + part.len();
+            let mut blocks = Blocks::new(self, counts, rows, &|mean| mean);
             let shifts = shifts[start..].chunks(BLOCK);
             for (out, shifts) in part.chunks_mut(BLOCK).zip(shifts) {
                 watch.poll()?;
@@ -158,7 +160,7 @@ impl VoteScale {
     ) -> Result<(), Error> {
         self.check_length(counts, out.len())?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
-            let mut blocks = Blocks::new(self, counts, start, part.len(), of_mean);
+            let mut blocks = Blocks::new(self, counts, start..start + part.len(), of_mean);
             for out in part.chunks_mut(BLOCK) {
                 watch.poll()?;
                 blocks.next_into(out)?;
@@ -223,31 +225,29 @@ impl VoteScale {
 struct Blocks<'a, T, V> {
     scale: &'a VoteScale,
     counts: &'a [T],
-    row: usize,
-    n_left: usize,
+    /// Those still to come.
+    rows: Range<usize>,
     of_mean: &'a dyn Fn(f64) -> V,
     table: Option<Table<V>>,
 }
 
 impl<'a, T: CountValue, V: Copy> Blocks<'a, T, V> {
-    /// Of so many rows from `start` on.
     fn new(
         scale: &'a VoteScale,
         counts: &'a [T],
-        start: usize,
-        n: usize,
+        rows: Range<usize>,
         of_mean: &'a dyn Fn(f64) -> V,
     ) -> Self {
-        Self { scale, counts, row: start, n_left: n, of_mean, table: None }
+        Self { scale, counts, rows, of_mean, table: None }
     }
 
     fn next_into(&mut self, out: &mut [V]) -> Result<(), Error> {
-        let width = self.scale.votes.len();
-        let block = &self.counts[self.row * width..(self.row + out.len()) * width];
+        let (width, start) = (self.scale.votes.len(), self.rows.start);
+        let block = &self.counts[start * width..(start + out.len()) * width];
         let mut done = self.table.as_ref().is_some_and(|table| table.look_up(block, out));
         let bits = if done { u64::MAX } else { T::bits(block) };
         // A table pays when it has far fewer entries than rows that are to come.
-        let max_entries = MAX_ENTRIES.min(self.n_left / 4);
+        let max_entries = MAX_ENTRIES.min(self.rows.len() / 4);
         if !done
             && self.table.as_ref().is_none_or(|table| table.largest < bits)
             && let Some(larger) = self.scale.table(bits, max_entries, self.of_mean)
@@ -257,12 +257,11 @@ impl<'a, T: CountValue, V: Copy> Blocks<'a, T, V> {
         }
         // What the table has no answer for, rows without votes, is an error.
         if !done {
-            for ((counts, out), row) in block.chunks_exact(width).zip(&mut *out).zip(self.row..) {
+            for ((counts, out), row) in block.chunks_exact(width).zip(&mut *out).zip(start..) {
                 *out = (self.of_mean)(self.scale.mean(counts, row)?);
             }
         }
-        self.row += out.len();
-        self.n_left -= out.len();
+        self.rows.start += out.len();
         Ok(())
     }
 }

@@ -130,7 +130,7 @@ fn drain(
 ) -> Result<(), Error> {
     let stopped = AtomicBool::new(false);
     let first_error = Mutex::new(None::<(usize, Error)>);
-    let drain = |ask| {
+    let work = |ask| {
         while !stopped.load(Ordering::Relaxed) {
             let watch = Watch { ask, stopped: Some(&stopped), blocks: 0 };
             let Some((number, done)) = work_on_next(watch) else { break };
@@ -143,14 +143,14 @@ fn drain(
         }
     };
     thread::scope(|scope| {
-        let drain = &drain;
+        let work = &work;
         for _ in 1..n_parts {
             // Where the system has no thread to give, the others do its part.
-            if thread::Builder::new().spawn_scoped(scope, || drain(None)).is_err() {
+            if thread::Builder::new().spawn_scoped(scope, || work(None)).is_err() {
                 break;
             }
         }
-        drain(execution.should_stop);
+        work(execution.should_stop);
     });
     let first_error = first_error.into_inner().unwrap_or_else(PoisonError::into_inner);
     first_error.map_or(Ok(()), |(_, error)| Err(error))
