@@ -89,13 +89,35 @@ def counts(folder, rng):
     written(folder / "votes.csv", columns, rows.values())
 
 
+def grade_counts(folder, rng):
+    """Grades that were counted elsewhere, and means of two raters as labels."""
+    grades(folder, rng)
+    rows = {}
+    with (folder / "votes.csv").open() as file:
+        for row in csv.DictReader(file):
+            told = [row["group"], row["system"]]
+            rows.setdefault(row["item"], [row["item"], *[0] * 5, *told])[int(row["score"])] += 1
+    written(folder / "votes.csv", ["item", *range(1, 6), "group", "system"], rows.values())
+    with (folder / "labels.csv").open() as file:
+        labels = [
+            [row["item"], int(row["label"]) + rng.choice([0, 0.5, 1, 1.5]), 2, row["group"]]
+            for row in csv.DictReader(file)
+        ]
+    written(folder / "labels.csv", ["item", "label", "n_raters", "group"], labels)
+
+
+def _of_grades(votes, labels):
+    return {"options": ("--set", f"votes.scale={votes}", "--set", f"labels.scale={labels}")}
+
+
 _MADE = {
     "pairs": (pairs, {}, {}),
-    "grades": (grades, {}, {"options": ("--set", "votes.scale=1-5", "--set", "labels.scale=1-3")}),
+    "grades": (grades, {}, _of_grades("1-5", "1-3")),
     "panel": (pairs, {"judges": ("one", "two", "noise")}, {"panel": ("--set", "panel=judge")}),
     "strength": (pairs, {"is_strong": True}, {}),
     "shares": (shares, {}, {}),
     "counts": (counts, {}, {}),
+    "grade counts": (grade_counts, {}, _of_grades("1-5", "1-5")),
 }
 NAMES = tuple(_MADE)
 

@@ -20,7 +20,7 @@ from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.file_check import TYPED, FileCheck, as_toml, table_of, unused
 from btdagg.project import TABLES
 from btdagg.votes import Table
-from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_in
+from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_in, scale_of_columns
 from btdagg.votes.labels import RATERS, Labels, read_labels
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.sides import UNNAMED
@@ -164,6 +164,7 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
     )
     is_gated = max(len(systems), len(votes.scale.systems)) > 1
     most = int(max(_facts_of_votes(votes)["votes an item"]))
+    is_single = not votes.are_counts
     fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
     commands = {
         f"{what}, and how many more labels give an interval of this width": "estimate --width 0.1",
@@ -173,11 +174,11 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
             if is_gated
             else {}
         ),
-        **({"would fewer votes an item be enough": fewer} if most > 1 else {}),
+        **({"would fewer votes an item be enough": fewer} if is_single and most > 1 else {}),
         "which labels need no review": "certify --agreement 0.8 -o certificate.json",
         "a label for every item": "calibrate -o model.json",
         "the same in a database, with this query": "sql model.json --votes TABLE",
-        "a report": "evaluate --report report",
+        **({"a report": "evaluate --report report"} if is_single else {}),
     }
     return {question: f"btdagg {command}{where}" for question, command in commands.items()}
 
@@ -288,6 +289,8 @@ def _question(
     if table is None or scale == PASS_FAIL or "grades" in table.columns:
         return None
     seen = _numbers_in(table)
+    if not seen:  # counts, whose columns are the points
+        return None
     if len(scale.points) > 3 == len(seen) and max(seen) - min(seen) > 2:
         listed = ",".join(f"{number:g}" for number in sorted(seen))
         what = f'{file.kind} are {listed}; what is their scale: "{listed}"'
@@ -330,9 +333,12 @@ def _likely(
             raise
         kind = "votes" if columns == VOTE_COLUMNS else "labels"
         least, most = _ends(table)
+        has = f"{least:g} to {most:g}"
+        if scale == scale_of_columns(table):
+            has = f"columns {scale.points[0]} to {scale.points[-1]}"
         remarks.append(
-            f"{table.source} does not say its scale and has {least:g} to {most:g}, so {scale} is "
-            f"assumed; for another scale use --set {kind}.scale=..."
+            f"{table.source} does not say its scale and has {has}, so {scale} is assumed; for "
+            f"another scale use --set {kind}.scale=..."
         )
         return scale
 
@@ -370,8 +376,12 @@ def _facts_of_votes(votes: Votes) -> dict[str, Any]:
     }
     for column in ("judge", "task", "template", "order"):
         if column in votes.columns:
-            rows = votes.collect(votes.data.lazy().select(column))[column].drop_nulls()
-            numbers = rows.value_counts(sort=True)
+            of_counts = pl.sum_horizontal([*votes.columns_of_counts]).sum()
+            number = of_counts if votes.are_counts else pl.len()
+            rows = votes.data.lazy().drop_nulls(column).group_by(column, maintain_order=True)
+            numbers = votes.collect(rows.agg(number)).sort(
+                pl.nth(1), descending=True, maintain_order=True
+            )
             facts[column] = {str(name): int(number) for name, number in numbers.iter_rows()}
     if not votes.scale.mirrored and n_votes:
         facts["mean grade"] = float(sums @ votes.scale.floats) / n_votes
@@ -461,7 +471,8 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
             *texts,
             "Next, get a judge's votes on these items, and name their file too.",
         ], ""
-    return texts, "estimate" if n_labels < 2 * _FEWEST else "evaluate"
+    is_evaluated = n_labels >= 2 * _FEWEST and not votes.are_counts
+    return texts, "evaluate" if is_evaluated else "estimate"
 
 
 def _estimated(votes: Votes, labels: Labels) -> Estimates | None:

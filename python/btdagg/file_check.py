@@ -19,6 +19,7 @@ from btdagg.votes.formats import read, read_grades, recognized
 from btdagg.votes.formats.content import Content
 from btdagg.votes.formats.nested import flat_table
 from btdagg.votes.formats.results import FEEDBACK
+from btdagg.votes.grades import scale_of_columns
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, suffix_of
 from btdagg.votes.table import listing
@@ -64,7 +65,14 @@ _OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
 _VERDICTS = ("vote", "score", "label")
 _OF_PEOPLE = re.compile("label|human|gold|annotat|rating", re.IGNORECASE)  # in a file's name
 _MEANINGS = "A, B, tie or missing"
-TYPED = {"columns": "--set ", "words": "--set words.", "order": "--set orders."}
+TYPED = {
+    "columns": "--set ",
+    "words": "--set words.",
+    "order": "--set orders.",
+    "scale": "--set votes.scale",
+    "label_scale": "--set labels.scale",
+    "where": "--filter",
+}
 """Options of the commands that follow, by the argument that an error advises."""
 _MOST_WORDS = 8  # different ones, in a column of verdicts
 
@@ -129,7 +137,7 @@ def _kind_of(table: Table) -> str:
         return "labels"
     if columns & {"vote", "score", "margin", "minus"} or {"p_minus", "p_tie"} <= columns:
         return "labels" if "rater" in columns and "judge" not in columns else "votes"
-    return "unknown"
+    return "unknown" if scale_of_columns(table) is None else "votes"
 
 
 def table_of(checked: FileCheck) -> Table | None:
@@ -238,7 +246,7 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
             return None
         missing = [] if names["item"] else ["an item"]
         missing += [] if verdict or wide else ["a vote, label or score"]
-        check.problems = ["no column is named like {' or '.join(missing)}"]
+        check.problems = [f"no column is named like {' or '.join(missing)}"]
         names |= dict.fromkeys((n for n in ("item", verdict or "vote") if not names[n]), "...")
     is_key = not check.problems and _has_two_parts(table, names)
     if is_key is None:

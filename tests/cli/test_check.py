@@ -15,6 +15,7 @@ import btdagg
 from btdagg import InputError, read_labels, read_votes
 from btdagg.check import check
 from btdagg.estimates import not_worse
+from commands import one_line
 from strangers import STRANGERS, topical
 from tool_exports import EXPORTS
 
@@ -167,6 +168,28 @@ def test_grades_are_read_on_one_scale(folder):
     assert "the mean grade to within ±" in checked.supports[1]
     (alone,) = check(["grades.csv"]).files
     assert alone.facts["of each"] == dict.fromkeys("12345", 6)
+
+
+def test_counts_are_read_as_votes(folder, cli, quick_commands):
+    """Of grades their columns are the scale, and each judge has as many votes as are counted."""
+    counts = pl.DataFrame(
+        {"item": [*range(60)], "judge": ["one", "two", "two"] * 20, "1": 2, "2": [1, 0, 3] * 20}
+    )
+    labels = pl.DataFrame({"item": [*range(60)], "label": [1, 1, 2] * 20})
+    counts.write_csv(folder / "counts.csv")
+    labels.write_csv(folder / "gold.csv")
+    checked = check(["counts.csv", "gold.csv"])
+    assert checked.files[0].facts["votes"] == 200
+    assert checked.files[0].facts["judge"] == {"two": 140, "one": 60}
+    assert "counts.csv does not say its scale and has columns 1 to 2" in str(checked)
+    status, _, err = cli(*shlex.split(checked.command)[1:])
+    assert status == 0, err
+    assert not any("evaluate" in command for command in checked.questions.values())
+    status, out, _ = cli("votes", "counts.csv", "--set", "votes.scale=1-2", "--json")
+    assert [row["n_votes"] for row in json.loads(out)["votes"]] == [60, 140]
+    refused = one_line(*cli("estimate", "counts.csv", "gold.csv"))
+    assert "columns 1, 2 are like counts" in refused
+    assert "--set votes.scale=1,2" in refused
 
 
 def test_criteria_are_looked_at_one_by_one(folder):

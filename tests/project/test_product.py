@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 import btdagg
 from btdagg import estimates, online
-from btdagg.evaluation import CrossFit, GroupTest
+from btdagg.evaluation import CrossFit, GroupTest, positional_bias
 from btdagg.serve import create_app
 from commands import one_line
 from families import NAMES, family
@@ -39,7 +39,7 @@ class Given(NamedTuple):
 
     def gate(self):
         """Grades of one response have a system; pairs have two."""
-        if self.of.name == "grades":
+        if not self.votes.scale.mirrored:
             return self.items(by="system")
         return self.items(systems=("system_a", "system_b"))
 
@@ -55,8 +55,7 @@ def given(tmp_path_factory):
     made = {}
     for name in NAMES:
         of = family(name, tmp_path_factory.mktemp("product") / name)
-        is_graded = name == "grades"
-        scales = (btdagg.Scale("1-5"), btdagg.Scale("1-3")) if is_graded else (None, None)
+        scales = [btdagg.Scale(text.partition("=")[2]) for text in of.options[1::2]] or [None] * 2
         votes = btdagg.read_votes(of.votes, scale=scales[0])
         made[name] = Given(of, votes, btdagg.read_labels(of.labels, scale=scales[1]))
     return made
@@ -64,13 +63,12 @@ def given(tmp_path_factory):
 
 def with_systems(given):
     """The systems of pairs are in the votes; grades of one response come with an array."""
-    if given.of.name != "grades":
+    if given.votes.scale.mirrored:
         return btdagg.estimate_systems(given.gate())
     items = given.items()
     system = np.where(items.ids.astype(int) % 2, "blue", "red")
-    gold = items.shares @ items.label_scale.floats  # NaN where there is no label
-    scales = {"scale": items.scale, "label_scale": items.label_scale}
-    return btdagg.estimate_systems(items.counts, gold, system, groups=items.groups, **scales)
+    how = {"scale": items.scale, "label_scale": items.label_scale, "groups": items.groups}
+    return btdagg.estimate_systems(items.counts, items.shares, system, **how)
 
 
 FUNCTIONS = {
@@ -103,20 +101,22 @@ FUNCTIONS = {
     ),
 }  # fmt: skip
 
+GRADES = "grades", "grade counts"
 SINGLE = "needs single votes, but these are counts"
 NO_JUDGE = "no column 'judge'; found item, minus, tie, plus"
-DAVIDSON = r"\(n, 3\): minus, tie, plus of each item"
+GRADED = "expected a mirrored scale, with two sides, for a"
 
 TWO_SCALES = "expected that of the votes, .* so that slopes can be compared"
 
 # Why a function is not for a family: its refusal.
 NOT_BY_FUNCTION = {
-    ("calibrate_panel", "grades"): "expected a mirrored scale, with two sides, for a panel",
+    **dict.fromkeys([("calibrate_panel", name) for name in GRADES], f"{GRADED} panel"),
     ("calibrate_panel", "counts"): NO_JUDGE,
-    ("bootstrap", "grades"): "expected votes of pairs; btdagg.calibrate takes grades",
-    ("fit_prior", "grades"): DAVIDSON,
-    ("forecast", "grades"): DAVIDSON,
+    **dict.fromkeys([("bootstrap", name) for name in GRADES], "expected votes of pairs"),
+    **dict.fromkeys([("fit_prior", name) for name in GRADES], f"{GRADED} Davidson model"),
+    **dict.fromkeys([("forecast", name) for name in GRADES], f"{GRADED} Davidson model"),
     ("compare", "counts"): SINGLE,
+    ("compare", "grade counts"): SINGLE,
     ("bias", "grades"): TWO_SCALES,
 }
 
@@ -156,15 +156,15 @@ COMMANDS = {
 
 NOT_BY_COMMAND = {
     ("import", "counts"): "not in the format .* it has group, item, minus, plus",
-    ("evaluate", "counts"): SINGLE,
-    ("compare", "counts"): SINGLE,
+    ("import", "grade counts"): "not in the format .* it has 1, 2, 3, 4, 5, group",
+    **dict.fromkeys(itertools.product(("evaluate", "compare"), ("counts", "grade counts")), SINGLE),
     ("bias", "grades"): TWO_SCALES,
 }
 
 
 def filled(words, of):
     """The words of a command for a family; outputs of earlier commands are in its folder."""
-    graded = of.name == "grades"
+    graded = bool(of.options)
     told = {
         "VOTES": [of.votes],
         "LABELS": [of.labels],
@@ -173,7 +173,7 @@ def filled(words, of):
         "PANEL": of.panel,
         "SYSTEMS": ["--systems", "system" if graded else "system_a,system_b"],
         "METHODS": ["median,mean" if graded else "weak,majority"],
-        "N": [{"grades": 5, "panel": 18}.get(of.name, 6)],
+        "N": [{"panel": 18}.get(of.name, 5 if graded else 6)],
     }
     for word in words.split():
         is_file = word.endswith((".json", ".csv"))
@@ -368,6 +368,9 @@ def test_a_made_up_scale_of_two_sides_is_decided_as_pairs_are(given):
     tables = read(votes, labels, SIDED)
     found, shares = (btdagg.estimate(*both).estimates for both in (tables, (own.votes, own.labels)))
     assert [*found.values()] == [*shares.values()]
+    sides = votes.with_columns(pl.col("vote").replace({"yes": "A", "same": "Draw"}))
+    in_words = btdagg.read_votes(sides, scale=SIDED, words={"draw": "tie", "no": "B"})
+    assert in_words.frame.equals(tables[0].frame)
     assert [*found][:3] == ["yes", "same", "no"]
     errors, of_pairs = (
         btdagg.evaluate(*both, protocol=QUICK).cells[0].methods[0].mae
@@ -403,6 +406,36 @@ def test_a_made_up_scale_goes_through_commands(given, scale, cli, quick_commands
         assert status == 0, (command, err)
     of_command = pl.read_csv(decided)["label"].to_list()
     assert of_command == model.decide(btdagg.read_votes(votes, scale=scale).counts()[1]).tolist()
+
+
+def test_two_sides_of_other_points_are_said_by_options(given, cli, quick_commands, tmp_path):
+    """With two tasks, each the other's neighbour, and votes in both orders: as of pairs."""
+    own, found = given["pairs"].of, []
+    votes, labels = pl.read_csv(own.votes), pl.read_csv(own.labels)
+    task = (pl.col("item") % 2).cast(pl.String).alias("task")
+    order = pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("BA")).otherwise(pl.lit("AB"))
+    for scale in (btdagg.PAIRS, btdagg.Scale((-2, 0, 2), mirrored=True)):
+        of_votes, of_labels, by = (
+            tmp_path / name for name in ("votes.csv", "labels.csv", "m.json")
+        )
+        size = scale.points[-1]
+        votes.with_columns(task, pl.col("vote") * size, order=order).write_csv(of_votes)
+        labels.with_columns(task, pl.col("label") * size).write_csv(of_labels)
+        text = "pairs" if scale == btdagg.PAIRS else "-2,0,2 mirrored"
+        told = ["--set", f"votes.scale={text}", "--set", f"labels.scale={text}"]
+        for command in (
+            ["calibrate", of_votes, of_labels, *told, "--filter", "task=1", "-o", by],
+            ["evaluate", of_votes, of_labels, *told, "--methods", "weak,neighbours"],
+            ["votes", of_votes, *told[:2]],
+        ):
+            status, _, err = cli(*command)
+            assert status == 0, (command, err)
+        tables = read(of_votes, of_labels, scale)
+        bias = [positional_bias(tables[0], gold_ties=ties) for ties in (None, tables[1])]
+        model = btdagg.DavidsonModel.load(by)
+        found.append((bias, (model.beta, model.eta0, model.gamma)))
+    assert found[0] == found[1]
+    assert found[0][0][0][0].first > 100 > found[0][0][1][0].first > 0
 
 
 def test_a_mirrored_scale_of_five_points_is_refused_everywhere(given, cli, tmp_path):

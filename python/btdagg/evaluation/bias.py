@@ -105,11 +105,13 @@ def positional_bias(
 
 
 def _bias_of(part: Votes, key: Key) -> PositionalBias:
+    minus, middle, plus = part.scale.points
+    turned = minus + plus - pl.col("vote")
     shown = part.frame.drop_nulls("vote").with_columns(
-        pl.when(pl.col("order") == "AB").then(pl.col("vote")).otherwise(-pl.col("vote"))
+        pl.when(pl.col("order") == "AB").then(pl.col("vote")).otherwise(turned)
     )
     identity = [column for column in ("item", "task") if column in shown.columns]
-    sides = {"first": 1, "second": -1, "tie": 0}
+    sides = {"first": plus, "second": minus, "tie": middle}
     of_items = shown.group_by(identity, maintain_order=True).agg(
         (pl.col("vote") == vote).sum().cast(pl.Int64).alias(name) for name, vote in sides.items()
     )

@@ -103,7 +103,8 @@ def require_comparable(items: Items, source: str) -> None:
 def among_gold_ties(votes: Votes, labels: Labels) -> Votes:
     """Keep the votes on items whose label is a tie, of which there has to be one."""
     votes = with_task(votes, labels)
-    ties = labels_of(labels, votes).frame.filter(pl.col("label") == 0)
+    labels = labels_of(labels, votes)
+    ties = labels.frame.filter(pl.col("label") == labels.scale.middle_point)
     key = [c for c in ("item", "task") if c in votes.columns and c in ties.columns]
     names = [pl.col(column).cast(pl.String) for column in key]
     rows = votes.numbered()

@@ -198,7 +198,7 @@ def neighbour_of(
 ) -> Any:
     """Return what a prior takes of a neighbour: a `Neighbour`, or of grades a model."""
     if scale.mirrored:
-        return fit_prior({name: (counts, labels)}).neighbours[name]
+        return fit_prior({name: (counts, label_scale.sides(labels))}).neighbours[name]
     return quiet(calibrate)(counts, labels, scale=scale, label_scale=label_scale).model
 
 

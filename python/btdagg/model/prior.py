@@ -242,7 +242,7 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
     counts, labels, *names = pair
     if hasattr(labels, "unlabelled") and isinstance(counts, CountsItself):
         items = counts.labelled(labels)
-        counts, labels = items.counts, items.labels
+        counts, labels = items.counts, items.label_scale.sides(items.labels)
         names += [items.ids, *([] if items.groups is None else [items.groups])]
     votes, gold = labelled_items(counts, labels)
     if held_out:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
-from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
+from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, column_text
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.strength import are_counts
 from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse, require
@@ -51,6 +52,13 @@ def scale_in(
     # Certain are pairs by their columns, pass and fail by words or 0 and 1, and a column `grades`.
     first = columns[0]
     if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
+        if first == "vote" and (scale := scale_of_columns(table)) is not None:
+            raise InputError(
+                f"{table.source}: columns {listing(scale.columns)} are like counts of votes for "
+                "grades, and their scale is not given; state it: {advice}",
+                argument=argument,
+                advice={argument: scale},
+            )
         return PAIRS
     if not are_grades and not {*_OF_PAIRS[first]}.isdisjoint(table.columns):
         if table.schema.get(first) != pl.String:
@@ -83,6 +91,13 @@ def scales_in(
         how: dict[str, Any] = {"words": words, "argument": "label_scale", "are_grades": True}
         label_scale = scale_in(labels, LABEL_COLUMNS, **how)
     return scale, label_scale or scale
+
+
+def scale_of_columns(table: Table) -> Scale | None:
+    """Return the scale whose points are the names of two or more columns, if there are any."""
+    names = {column_text(name) for name in table.columns}
+    points = sorted(float(name) for name in names if re.fullmatch(r"-?\d+(\.\d+)?", name))
+    return Scale(points) if len(points) > 1 and not are_counts(table) else None
 
 
 def stated_scale(table: Table) -> Scale | None:

@@ -157,6 +157,8 @@ def points_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kin
         words = as_text(table, column).str.strip_chars().str.to_lowercase()
         names: dict[str, float] = dict(zip(scale.names, points, strict=True))
         names = dict(PASS_WORDS) if points == (0, 1) else names
+        if scale.mirrored:
+            names = {word: points[side + 1] for word, side in VOTE_WORDS.items()} | names
         known = {**names, "missing": ""}
         said = {word: known.get(str(of).lower(), of) for word, of in (meanings or {}).items()}
         texts = {str(word).strip().lower(): str(of) for word, of in {**names, **said}.items()}
