@@ -1,5 +1,7 @@
 """A frame of votes, with columns and words of its own, to a frame of labels."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ import pytest
 import btdagg
 from btdagg.datasets import Thurstone, simulate
 from btdagg.model import CalibrationWarning
+from btdagg.votes import ProvenanceWarning
 
 JUDGE = simulate("wmt-en-de", 200, 6, seed=0, truth=Thurstone())
 WORDS = {"left": "A", "draw": "tie", "right": "B"}
@@ -149,3 +152,29 @@ def test_too_few_labels_are_said_and_unknown_columns_refused():
     assert decided["trusted"].tolist() == (decided["source"] == "people").tolist()
     with pytest.raises(btdagg.InputError, match="no column 'golden'"):
         btdagg.decide(FRAME, PEOPLE, columns=NAMES | {"label": "golden"}, words=WORDS)
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_votes_unlike_those_that_were_certified_are_not_trusted_by_any_door():
+    """Table, frame, counts and their array; a certificate beside its model; and votes cut short."""
+    noise = pl.DataFrame({"item": COLUMNS["item"], "vote": np.roll(COLUMNS["vote"], 7)})
+    others = btdagg.read_votes(noise)
+    table = others.tally()
+    certificate = btdagg.certify(JUDGE.counts, JUDGE.labels[:120].tolist() + [None] * 80)
+    by = (certificate,), (certificate.model, certificate)
+    for votes in (others, noise, others.items(), table, others.counts()[1]):
+        for model, *more in by:
+            how = {"certificate": more[0]} if more else {}
+            with pytest.warns(ProvenanceWarning, match=r"differ .* \(p = .*no label is tr"):
+                assert not btdagg.decisions(votes, model, **how)["trusted"].any()
+        with pytest.warns(ProvenanceWarning, match="trusted all the same"):
+            decided = btdagg.decisions(votes, certificate, trust_unlike=True)
+        assert decided["trusted"].to_list() == certificate.trusted(others.counts()[1]).tolist()
+    # Those of a kind that end when they agree are alike, by as many votes as all have.
+    own = btdagg.read_votes(COLUMNS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ProvenanceWarning)
+        assert btdagg.decisions(own, certificate)["trusted"].any()
+        lead = pl.col("vote").cum_sum().over("item").abs().cum_max().over("item")
+        stopped = own.frame.filter((lead.shift(1).over("item").fill_null(0) < 2))
+        btdagg.decisions(btdagg.read_votes(stopped), certificate)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 import btdagg
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from btdagg.votes.scale import Scale
     from btdagg.votes.table import Table
     from btdagg.votes.votes import Votes
-
-_UNLIKE = 0.01  # p-value below which votes are unlike those of a certificate
 
 # What a file may hold besides a model: imported if it does, since that takes long.
 _OTHERS = {
@@ -127,20 +124,8 @@ def decide(
     with differences_said():
         by = certificate or decider
         how_decided: Any = {"probabilities": rule is None, "refresh": refresh}
+        how_decided["trust_unlike"] = trust_unlike
         frame = btdagg.decisions(table, by, n_votes=n_votes, **how_decided)
-    if certificate is not None:
-        pvalue = _likeness(certificate, table, frame, n_votes)
-        if pvalue is not None and pvalue < _UNLIKE:
-            note(
-                f"the votes differ from those that were certified (p = {pvalue:.1g}, below "
-                f"{_UNLIKE}): "
-                + (
-                    "labels are trusted all the same, as --trust-unlike says"
-                    if trust_unlike
-                    else "no label is trusted; --trust-unlike trusts them all the same"
-                )
-            )
-            frame = frame.with_columns(trusted=frame["trusted"] & trust_unlike)
     if n_empty := frame["label"].null_count():
         note(f"items without a vote get no label: {n_empty}")
     note(*what_is_pooled(table, "decides", ["judge"] if fitted.judges else []))
@@ -191,28 +176,6 @@ def decide(
     say(f"decided {frame.height} items: {shares}; wrote {output}")
     for line in left:
         say(line)
-
-
-def _likeness(
-    certificate: Certificate, votes: Votes, decided: pl.DataFrame, n_votes: int | None
-) -> float | None:
-    # As many votes of each item as all have: items that were stopped early have votes that agree.
-    import polars as pl
-
-    from btdagg.votes.table import facts_of
-
-    judges = getattr(certificate.model, "judges", ())
-    rows = decided["label"].is_not_null().to_numpy()
-    items = votes.items(n_votes=n_votes, judges=judges)[rows]
-    number = np.rint(items.counts.sum(axis=-1)).astype(int)
-    fewest = max(int(number.min()), 2)
-    if number.max() > fewest and not votes.are_counts:
-        items = votes.items(n_votes=fewest, judges=judges)[rows]
-    groups = None
-    if "group" in votes.columns:
-        group = pl.col("group").fill_null(pl.format(" {}", "item"))
-        groups = facts_of(votes, items.ids, ["group"]).select(group).to_series().to_numpy()
-    return certificate.likeness(items.counts, groups=groups)
 
 
 def _labels_of_people(tables: list[Table], votes: Votes, how: dict[str, Any]) -> Labels:

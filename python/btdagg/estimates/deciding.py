@@ -14,7 +14,7 @@ from btdagg.model.covariates import columns_for
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.standings import sources_of, systems_in
-from btdagg.votes.table import PLACE, counts_of
+from btdagg.votes.table import PLACE, counts_of, facts_of
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.certificate import Certificate
+    from btdagg.votes.scale import Scale
+
+_UNLIKE = 0.01  # p-value below which votes are unlike those of a certificate
 
 
 def decisions(
@@ -33,6 +36,7 @@ def decisions(
     n_votes: int | None = None,
     probabilities: bool = True,
     refresh: bool = False,
+    trust_unlike: bool = False,
 ) -> pl.DataFrame:
     """Decide the label of every item, and say how sure it is.
 
@@ -52,6 +56,8 @@ def decisions(
     refresh : bool
         Whether to compute standings from these votes, in place of those the model was fitted with;
         a warning says so.
+    trust_unlike : bool
+        Whether to trust labels also if the votes as a whole differ from those that were certified.
 
     Returns
     -------
@@ -65,7 +71,9 @@ def decisions(
     Warns
     -----
     ProvenanceWarning
-        If the votes differ from those that the model was fitted to.
+        If the votes differ from those that the model was fitted to, or, by `Certificate.likeness`
+        at the 1% level, from those that were certified; then no label is trusted. Of counts whose
+        items a rule stopped this is not known, since their votes agree.
 
     Examples
     --------
@@ -79,6 +87,10 @@ def decisions(
         certificate, model = model, model.model
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
+    if not _has_counts(items, fitted.scale) and "item" in (column_names(items) or ()):
+        items = read_votes(items, scale=fitted.scale)
+    if isinstance(items, Votes) and fitted.provenance is not None and not items.is_chosen:
+        items = items.as_fitted(fitted.provenance)
     every, counts, known = _counted(items, fitted, n_votes, refresh)
     every = every.with_row_index(PLACE)
     rows, has_label = every, fitted.scale.decidable(counts)
@@ -106,6 +118,15 @@ def decisions(
         how: Any = {"covariates": {n: (known or {})[n] for n in needed}} if needed else {}
         trusted = replace(certificate, model=decider).trusted(counts, **how)
         columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **how))
+        if rule is None or isinstance(items, Votes):
+            which = _alike(certificate, items, counts, has_label, n_votes)
+            pvalue = certificate.likeness(which, groups=_groups_of(items, rows, has_label))
+            if pvalue is not None and pvalue < _UNLIKE:
+                found = f"(p = {pvalue:.1g}, below {_UNLIKE})"
+                answer = "no label is trusted; labels of these votes would give a certificate"
+                answer = "labels are trusted all the same" if trust_unlike else answer
+                warn_of([f"the votes differ from those that were certified {found}: {answer}"])
+                columns["trusted"] &= trust_unlike
     decided = rows.with_columns(
         pl.Series(name, column, nan_to_null=name == "change_risk")
         for name, column in columns.items()
@@ -127,6 +148,36 @@ def decisions(
     return decided.select(*first, pl.exclude(PLACE, *first))
 
 
+def _has_counts(items: Any, scale: Scale) -> bool:
+    return isinstance(items, pl.DataFrame) and {"item", *scale.columns} <= {*items.columns}
+
+
+def _alike(
+    certificate: Certificate,
+    items: Any,
+    counts: NDArray[Any],
+    has_label: NDArray[np.bool_],
+    n_votes: int | None,
+) -> NDArray[Any]:
+    # As many votes of each item as all have: items that were stopped early have votes that agree.
+    number = np.rint(counts.sum(axis=-1)).astype(int)
+    fewest = max(int(number.min(initial=2)), 2)
+    if not isinstance(items, Votes) or items.are_counts or number.max(initial=0) <= fewest:
+        return counts
+    judges = getattr(certificate.model, "judges", ())
+    return items.items(n_votes=min(fewest, n_votes or fewest), judges=judges).counts[has_label]
+
+
+def _groups_of(items: Any, rows: pl.DataFrame, has_label: NDArray[np.bool_]) -> Any:
+    if isinstance(items, Items):
+        return None if items.groups is None else items.groups[has_label]
+    if not isinstance(items, Votes) or "group" not in items.columns:
+        return None
+    group = pl.col("group").fill_null(pl.format(" {}", "item"))
+    of_items = facts_of(items, rows["item"].to_numpy(), ["group"])
+    return of_items.select(group).to_series().to_numpy()
+
+
 def _some(known: dict[str, Any] | None, rows: NDArray[np.bool_]) -> dict[str, Any] | None:
     return known and {name: values[rows] for name, values in known.items()}
 
@@ -135,18 +186,14 @@ def _counted(
     items: Any, fitted: Any, n_votes: int | None, refresh: bool
 ) -> tuple[pl.DataFrame, NDArray[Any], dict[str, Any] | None]:
     judges, names = fitted.judges, [*fitted.scale.columns]
-    if isinstance(items, pl.DataFrame) and {"item", *names} <= {*items.columns}:
+    if _has_counts(items, fitted.scale):
         counts = counts_of(items, names)
         known = covariates_in(items.to_dict(), fitted, counts, "items")
         warn_of(unknown_in(known))
         return items, counts, known
-    if "item" in (column_names(items) or ()):
-        items = read_votes(items, scale=fitted.scale)
     if isinstance(items, Votes | Items):
         fitted.scale.require_same(items.scale, "items")
     if isinstance(items, Votes):
-        if fitted.provenance is not None and not items.is_chosen:
-            items = items.as_fitted(fitted.provenance)
         if not judges and not fitted.covariates:  # ids stay a column from file to file
             every = items.tally(n_votes)
             return every, counts_of(every, names), None
