@@ -20,7 +20,8 @@ from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.file_check import TYPED, FileCheck, as_toml, table_of, unused
 from btdagg.project import TABLES
 from btdagg.votes import Table
-from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_in, scale_of_columns
+from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, are_means, scale_in, scale_of_columns
+from btdagg.votes.join import MAY_PASS
 from btdagg.votes.labels import RATERS, Labels, read_labels
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.sides import UNNAMED
@@ -347,20 +348,12 @@ def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> 
     """Return the scale of labels beside grades, or by themselves; None if they cannot be read."""
     if scale:
         how: Any = {"columns": LABEL_COLUMNS, "are_grades": True}
-        return scale if _are_means(labels, scale) else _likely(labels, remarks, **how)
+        return scale if are_means(_numbers_in(labels), scale) else _likely(labels, remarks, **how)
     with suppress(InputError):
         return read_labels(labels).scale
     with suppress(InputError):
         return _likely(labels, remarks, LABEL_COLUMNS, are_grades=True)
     return None
-
-
-def _are_means(labels: Table, scale: Scale) -> bool:
-    numbers = _numbers_in(labels)
-    between = [number for number in numbers if number not in scale.points]
-    inside = all(scale.points[0] <= number <= scale.points[-1] for number in numbers)
-    few = (min(abs(n * k - round(n * k)) for k in range(2, 8)) < 0.01 for n in between)
-    return bool(between) and inside and all(few)
 
 
 def _facts_of_votes(votes: Votes) -> dict[str, Any]:
@@ -433,6 +426,11 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
                 texts += [f"No item of {name} has a label." for name in key]
         if not parts:
             return [f"Votes and labels do not match: {reason}."], ""
+        texts += [
+            f"{MAY_PASS[0].upper()}{MAY_PASS[1:]}."
+            for joined in parts[:1]
+            if MAY_PASS in joined.remarks
+        ]
         points = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if groups is not None:

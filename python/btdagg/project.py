@@ -253,12 +253,7 @@ class Project:
 
         kinds = (table,) if table else ()
         how |= {
-            "columns": {
-                name: column
-                for keys in (self.keys, self.keys.get(table, {}))
-                for name, column in keys.items()
-                if name not in (*SETTINGS, *TABLES, *_TABLE_KEYS) and not isinstance(column, dict)
-            },
+            "columns": self._names() | (self._names(table) if table else {}),
             "words": self._mapping("words", *kinds),
             "constants": self._mapping("constants", *kinds),
             "name": self.keys.get(table, {}).get("scorer", self.keys.get("scorer")),
@@ -266,8 +261,8 @@ class Project:
         wide = {"criterion": self._mapping("criteria", *kinds)}
         wide["judge"] = self._mapping("judges", *kinds)
         wide = {name: named for name, named in wide.items() if named}
-        path = (table, "scale") if table else ("scale",)
-        text = self._answer(path, self.keys.get(table, self.keys).get("scale"))
+        path = (table, "scale") if "scale" in self.keys.get(table, {}) else ("scale",)
+        text = self._answer(path, self.keys.get(table, {}).get("scale", self.keys.get("scale")))
         orders = self._mapping("orders", *kinds)
         if text is None and not wide:
             return read(files, format, order=orders, **how)

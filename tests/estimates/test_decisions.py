@@ -176,5 +176,5 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted_by_any_door():
         warnings.simplefilter("error", ProvenanceWarning)
         assert btdagg.decisions(own, certificate)["trusted"].any()
         lead = pl.col("vote").cum_sum().over("item").abs().cum_max().over("item")
-        stopped = own.frame.filter((lead.shift(1).over("item").fill_null(0) < 2))
+        stopped = own.frame.filter(lead.shift(1).over("item").fill_null(0) < 2)
         btdagg.decisions(btdagg.read_votes(stopped), certificate)

@@ -661,6 +661,28 @@ def test_a_wide_table_has_a_column_of_grades_for_each_criterion_or_judge(kind):
         read_grades("votes.csv", columns={kind: ["style"]})
 
 
+def test_criteria_in_numbers_and_in_words_are_read_by_the_keys_of_votes_or_of_all(cli):
+    """Words of pass and fail are told criterion by criterion; a key may be of several columns."""
+    found = table(
+        conversation=[1, 1, 2, 2], bot=["a", "a", "a", "a"], criterion=["safe", "tone"] * 2,
+        score=["pass", "7", "fail", "9"],
+    )  # fmt: skip
+    imported = read_grades(found, columns={"item": ("conversation", "bot")})
+    assert rows(imported, "item", "score") == [("1|a", 1), ("1|a", 7), ("2|a", 0), ("2|a", 9)]
+    for key in ("item", "votes.item"):
+        status, _, _ = cli("import", found, "--set", f"{key}=conversation+bot", "-o", "out.csv")
+        assert status == 0
+        safe = btdagg.read_votes("out.csv", where={"criterion": "safe"}, scale=btdagg.PASS_FAIL)
+        assert safe.frame["item"].to_list() == ["1|a", "2|a"]
+    told = ("--set", "votes.scale.tone=1-10", "--set", "votes.scale.safe=pass/fail")
+    assert "votes.scale has one for each criterion" in cli("import", found, *told, "-o", "o.csv")[2]
+    several = table("grades.csv", item=[1, 2], vote=[3, 5])
+    refused = cli("import", several, "-o", "o.csv")[2]
+    assert "to read grades pass --set votes.scale=1-5" in refused
+    assert cli("import", several, "--set", "votes.scale=1-5", "-o", "o.csv")[0] == 0
+    assert btdagg.read_votes("o.csv", scale=FIVE).frame["vote"].to_list() == [3, 5]
+
+
 def test_grades_of_people_are_labels_or_ratings():
     people = {"id": ["x", "x"], "by": ["ann", "bo"], "human": [4, 5]}
     columns = {"label": "human", "item": "id"}

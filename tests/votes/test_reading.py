@@ -542,7 +542,7 @@ NAMES, GOLD = {"item": "qid", "vote": "winner"}, {"item": "qid", "label": "gold"
          "column shown: got 'ours', .* order={'...': 'AB'"),
         (read_labels, MINE, GOLD | {"label": "winner"}, "words", "row 1, column winner: .*words={"),
         (read_labels, {"qid": [1, 2], "gold": ["4", "5"]}, GOLD, "scale",
-         "column gold: got '4', .* to read grades pass scale="),
+         "golds are 4, 5, and their scale is not given; state it: scale="),
         (read_labels, {"qid": [1, 1], "gold": ["A", "B"]}, GOLD, "columns", "both have qid 1;"),
     ],
 )  # fmt: skip

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import btdagg
 from btdagg import PAIRS, PASS_FAIL, InputError, Scale
 
 FIVE = Scale(range(1, 6))
@@ -151,6 +152,59 @@ def test_missing_labels_are_unlabelled_where_that_is_allowed():
         FIVE.places([6, None], partial=True)
     with pytest.raises(InputError, match="labels has dtype bool"):
         FIVE.places(np.array([True]))
+
+
+VOTES = {"item": [*range(12)], "vote": [0, 1] * 6}
+SCORES = {"item": [*range(12)], "score": [0, 1] * 6}
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+@pytest.mark.parametrize(
+    ("votes", "labels", "advice"),
+    [
+        # Votes are looked at first, and each file has the advice for itself.
+        (VOTES | {"vote": [2, 9] * 6}, [1, 5] * 6, {"scale": Scale("1-10")}),
+        (VOTES, [1, 5, 2] * 4, {"label_scale": Scale("1-5")}),
+        (SCORES, [1, 5, 2] * 4, {"label_scale": Scale("1-5")}),
+        # Means of three raters are no scale of four points.
+        (SCORES, [0, 0.3333, 0.6667, 1] * 3, {"label_scale": Scale("0,1")}),
+        (VOTES, ["pass", "fail"] * 6, {"scale": Scale("0,1")}),
+        ({"item": [*range(12)], "1": 2, "5": 0}, [1, 5] * 6, {"scale": Scale("1,5")}),
+        # Criteria are each on a scale of their own, those of 0 and 1 on that of pass and fail.
+        (
+            SCORES | {"criterion": ["safe", "tone"] * 6, "score": [0, 7, 1, 9] * 3},
+            [0, 1] * 6,
+            {"where": {"criterion": "safe"}, "scale": Scale("0,1")},
+        ),
+    ],
+)
+def test_a_scale_that_is_not_certain_is_asked_for_of_the_table_that_has_it(votes, labels, advice):
+    people = {"item": [*range(12)], "label": labels}
+    with pytest.raises(InputError) as error:
+        btdagg.decide(pd.DataFrame(votes), pd.DataFrame(people))
+    assert error.value.advice == advice
+    if "where" in advice:
+        return
+    try:  # as it is told
+        btdagg.decide(pd.DataFrame(votes), pd.DataFrame(people), **advice)
+    except InputError as error:
+        (other,) = error.advice
+        assert {other, *advice} == {"scale", "label_scale"}
+
+
+def test_a_slip_of_the_pen_is_shown_by_its_row_and_zeros_and_ones_are_remarked():
+    people = {"item": [*range(12)], "label": [0, 1] * 5 + [1, 4]}
+    with pytest.raises(InputError, match="row 12, column label: got 4, expected -1, 0, 1 or A"):
+        btdagg.decide(pd.DataFrame(VOTES), pd.DataFrame(people))
+    people["label"][-1] = 1
+    votes, labels = btdagg.read_votes(VOTES), btdagg.read_labels(people)
+    assert "if 0 and 1 mean fail and pass" in " ".join(votes.items(labels).remarks)
+    read = btdagg.read_votes(VOTES | {"vote": [0, -1] * 6})
+    assert not read.items(labels).remarks
+    graded = btdagg.read_votes(SCORES)
+    with pytest.raises(InputError, match="if labels are grades, read them on their scale") as error:
+        btdagg.calibrate(graded, labels)
+    assert error.value.advice == {"label_scale": Scale("0,1")}
 
 
 def test_counts_have_a_column_for_each_point():

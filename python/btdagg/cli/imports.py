@@ -93,7 +93,16 @@ def import_(
         )
     project = Project().with_keys(keys or ())
     how: Any = {"kind": kind, "answer_pattern": answer_pattern}
-    imported = project.imported(files, project.keys.get("format"), **how)
+    table = "labels" if kind == "labels" else "votes"
+    scale = project.keys.get(table, {}).get("scale", project.keys.get("scale"))
+    forbid(
+        isinstance(scale, dict),
+        "scale has one for each criterion, but grades are written as they are; say scales to the "
+        "commands that read them, such as --set votes.scale.NAME=1-5",
+        "scale",
+    )
+    format_of = project.keys.get(table, {}).get("format", project.keys.get("format"))
+    imported = project.imported(files, format_of, table, **how)
     unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())
     forbid(
         not imported.n_votes,

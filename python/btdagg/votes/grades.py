@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
+from btdagg._util.spreadsheets import is_number
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, column_text
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.strength import are_counts
@@ -47,9 +48,11 @@ def scale_in(
     words: Mapping[str, object] | None = None,
     argument: str = "scale",
     are_grades: bool = False,
+    judged: Scale | None = None,
 ) -> Scale:
     """Return the scale of votes, or labels, where it is certain, else an error with advice."""
     # Certain are pairs by their columns, pass and fail by words or 0 and 1, and a column `grades`.
+    # Of labels `judged` is the scale of the votes, of which they may be means.
     first = columns[0]
     if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
         if first == "vote" and (scale := scale_of_columns(table)) is not None:
@@ -61,12 +64,19 @@ def scale_in(
             )
         return PAIRS
     if not are_grades and not {*_OF_PAIRS[first]}.isdisjoint(table.columns):
-        if table.schema.get(first) != pl.String:
+        kind = table.schema.get(first)
+        if kind is None or not (kind == pl.String or kind.is_numeric()):
             return PAIRS
-        # The first value mostly tells, without a look at the others.
-        begin = table.with_data(table.data.lazy().drop_nulls(first).head(1))
-        seen = ({*_meanings(rows, first, words)} for rows in (begin, table))
-        return PASS_FAIL if all(texts and texts <= {*PASS_WORDS} for texts in seen) else PAIRS
+        # The first vote mostly tells, without a look at the others; labels are few.
+        n_rows = 1 if first == "vote" else None
+        begin = table.with_data(table.data.lazy().drop_nulls(first).slice(0, n_rows))
+        texts = {*_meanings(begin, first, words)}
+        beyond = [text for text in texts if is_number(text) and abs(float(text)) > 1]
+        if 2 * len(beyond) > len(texts):  # one of many is a slip of the pen
+            raise _not_said(table, first, words, argument, judged)
+        if not texts or not texts <= {*PASS_WORDS}:
+            return PAIRS
+        return PASS_FAIL if {*_meanings(table, first, words)} <= {*PASS_WORDS} else PAIRS
     if {*columns}.isdisjoint(table.columns):
         require(table, [first], "columns")
     column = next(name for name in columns if name in table.columns)
@@ -75,7 +85,7 @@ def scale_in(
     meanings = {*_meanings(table, column, words)} - {"missing"}
     if meanings and meanings <= {*_PASSES}:
         return PASS_FAIL
-    raise _not_said(table, column, words, argument)
+    raise _not_said(table, column, words, argument, judged)
 
 
 def scales_in(
@@ -87,9 +97,9 @@ def scales_in(
 ) -> tuple[Scale, Scale]:
     """Return the scales of two tables, as given or certain; labels do not inherit one."""
     scale = scale or scale_in(votes, words=words)
-    if label_scale is None and not scale.mirrored and labels is not None:
-        how: dict[str, Any] = {"words": words, "argument": "label_scale", "are_grades": True}
-        label_scale = scale_in(labels, LABEL_COLUMNS, **how)
+    if label_scale is None and labels is not None and (scale == PAIRS or not scale.mirrored):
+        how: dict[str, Any] = {"words": words, "argument": "label_scale", "judged": scale}
+        label_scale = scale_in(labels, LABEL_COLUMNS, are_grades=not scale.mirrored, **how)
     return scale, label_scale or scale
 
 
@@ -116,6 +126,8 @@ def likely_scale(
 ) -> Scale | None:
     """Return a usual scale that has the grades of a column, None if they are too many."""
     points: Any = _points_in(table, column, words)
+    if points and {*points} <= {0, 1}:
+        return Scale((0, 1))
     whole = [int(point) for point in points if point == int(point)]
     if len(whole) < min(len(points), 3):  # fractions among more are means
         return Scale(points) if 1 < len(points) < _MOST else None
@@ -126,8 +138,21 @@ def likely_scale(
     return Scale(points) if 1 < len(points) <= 256 else None
 
 
+def are_means(numbers: Iterable[float], scale: Scale) -> bool:
+    """Whether numbers, not all of them points, can be means of two to seven raters."""
+    numbers = [*numbers]
+    between = [number for number in numbers if number not in scale.points]
+    inside = all(scale.points[0] <= number <= scale.points[-1] for number in numbers)
+    few = (min(abs(n * k - round(n * k)) for k in range(2, 8)) < 0.01 for n in between)
+    return bool(between) and inside and all(few)
+
+
 def _not_said(
-    table: Table, column: str, words: Mapping[str, object] | None, argument: str
+    table: Table,
+    column: str,
+    words: Mapping[str, object] | None,
+    argument: str,
+    judged: Scale | None,
 ) -> InputError:
     table, points = with_criteria(table), _points_in(table, column, words)
     seen = [f"{point:g}" for point in points]
@@ -137,7 +162,12 @@ def _not_said(
     by_task = {" ".join(key): likely_scale(part, column, words) for key, part in parts}
     say = "state it: {advice}"
     advice: dict[str, object] = {argument: likely_scale(table, column, words)}
-    if len({*by_task.values()}) > 1:
+    likely: Any = advice[argument]
+    has_fractions = likely is not None and any(point % 1 for point in likely.points)
+    if judged is not None and has_fractions and are_means(points, judged):
+        advice = {argument: Scale(judged.points)}
+        say = "state that of one rater, of whom they may be means: {advice}"
+    elif len({*by_task.values()}) > 1:
         scales = listing(f"{task} {scale}" for task, scale in by_task.items())
         task, scale = next(iter(by_task.items()))
         advice = {"where": {"criterion": task}, argument: scale}

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 
 _TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
+_FEWEST = 10  # labels by which nobody is for B
+
+MAY_PASS = (
+    "no vote and no label is for B: if 0 and 1 mean fail and pass, state the scale pass/fail for "
+    "votes and labels"
+)
+"""A remark on pairs."""
 
 
 def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
@@ -38,6 +45,9 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     if not has_label.all():
         counted, n_empty = counted[has_label], int((~has_label).sum())
         remarks = (f"{n_empty} items without a readable vote are left out",)
+    are_pairs = counted.scale == labels.scale == PAIRS and len(labels.frame) >= _FEWEST
+    if are_pairs and {*labels.labels.tolist()} == {0, 1} and not counted.pooled[:, 0].any():
+        remarks += (MAY_PASS,)
     ids = counted.ids
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)

@@ -373,10 +373,12 @@ def _whole(number: float) -> float:
 def require_alike(scale: Scale, label_scale: Scale) -> None:
     """Refuse votes and labels of which only one has two sides."""
     which, other = ("labels", "votes") if scale.mirrored else ("votes", "labels")
+    graded = label_scale if scale.mirrored else scale
     forbid(
         scale.mode != label_scale.mode,
-        f"{which} are grades and {other} are of pairs; read both with the same scale",
-        "scale",
+        f"{which} are grades and {other} are of pairs; if {other} are grades, read them on their "
+        "scale, such as {advice}",
+        advice={"scale" if scale.mirrored else "label_scale": Scale(graded.points)},
     )
 
 

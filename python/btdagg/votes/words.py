@@ -74,7 +74,11 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
             refuse(
                 added, is_bad, column, f"{expected}; to find verdicts in texts pass {{advice}}", how
             )
-        if all(re.fullmatch(r"-?[\d.]+", word) for word in numbers):
+        are_grades = {*numbers} <= {*schema.PASS_WORDS}
+        are_grades |= all(re.fullmatch(r"-?[\d.]+", word) for word in numbers)
+        if are_grades and column == "label":  # `scale_in` has seen that most are of pairs
+            refuse(added, is_bad, column, expected)
+        if are_grades:
             text = f"{expected}; to read grades pass {{advice}}"
             refuse(added, is_bad, column, text, {"scale": likely_scale(table, column)})
         words_to_say = {"words": dict.fromkeys([*numbers][:_MOST_WORDS], "...")}

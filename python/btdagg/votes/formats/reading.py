@@ -215,7 +215,7 @@ def read_grades(
     wide = {
         name: dict(of) if isinstance(of, Mapping) else dict(zip(of, of, strict=True))
         for name, of in mapping.items()
-        if not isinstance(of, str)
+        if isinstance(of, Mapping) or (name != "item" and not isinstance(of, str))
     }
     options = ImportOptions(
         columns={name: column for name, column in mapping.items() if name not in wide},

@@ -114,9 +114,12 @@ def graded(table: Table, options: ImportOptions) -> pl.DataFrame:
     text = pl.col("score").cast(pl.String).str.strip_chars().str.to_lowercase()
     text = text.replace({word: "" if grade is None else str(grade) for word, grade in words})
     grade = text.cast(pl.Float64, strict=False)
-    if options.passes or not table.frame.select(grade.is_not_null().any()).item():
-        passed = {word: str(grade) for word, grade in PASS_WORDS.items()}
-        grade = text.replace(passed).cast(pl.Float64, strict=False)
+    # Of each criterion, words are of pass and fail where there are no numbers.
+    has_numbers = grade.is_not_null().any()
+    has_numbers = has_numbers.over("criterion") if "criterion" in table.columns else has_numbers
+    passed = text.replace({word: str(grade) for word, grade in PASS_WORDS.items()})
+    is_passed = pl.lit(True) if options.passes else ~has_numbers
+    grade = pl.when(is_passed).then(passed.cast(pl.Float64, strict=False)).otherwise(grade)
     grade = pl.when(grade.is_finite()).then(grade)
     if options.times > 1:
         refuse(table, ~grade.is_between(0, 1), "score", "a number from 0 to 1", {"scale": None})
