@@ -32,6 +32,7 @@ from typing import NamedTuple
 import openai
 import sqlalchemy
 
+from btdagg.judge import VoteStore
 from btdagg.judge.client import (
     ChatReply,
     ChatRequest,
@@ -45,7 +46,6 @@ from btdagg.judge.pairs import Pair
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import JudgeRun, Limits
 from btdagg.judge.sampling import sample
-from btdagg.judge.store import VoteStore
 
 SERVER = Path(__file__).parents[1] / "examples" / "judge_server"
 LATENCY_MS = 20

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from btdagg.judge.pairs import read_pairs
-from btdagg.labelling import Answer, Assignment, LabelStore
+from btdagg.labelling import Assignment, LabelStore
+from btdagg.labelling.store import Answer
 
 TOKEN = "a-token-of-the-bench"
 TEXT = "the sum of *two* numbers is `x + y` and **not** more, as one sees here: so it was"

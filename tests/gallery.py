@@ -7,7 +7,8 @@ import polars as pl
 
 import btdagg
 from btdagg import datasets, judge, online, paper
-from btdagg.methods import AGGREGATORS, by_name
+from btdagg.methods import by_name
+from btdagg.methods.registry import AGGREGATORS
 
 N = 240
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import sqlalchemy as sa
 
+from btdagg.judge import VoteStore
 from btdagg.judge.client import Setup, Verdict, samples_of
 from btdagg.judge.judging import Work
 from btdagg.judge.pairs import Pair, read_pairs
-from btdagg.judge.store import VoteStore
 from btdagg.judge.store import database as schema
 from commands import started
 

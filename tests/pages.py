@@ -44,7 +44,7 @@ import numpy as np
 import polars as pl
 
 from btdagg.cli import run
-from btdagg.datasets import simulated_pairs
+from btdagg.datasets.sums import simulated_pairs
 from extension import Installed, install
 from trace_servers import free_port
 

@@ -15,9 +15,10 @@ from btdagg._util.errors import InputError, forbid, shown
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted
 from btdagg.votes import Table, read_table
-from btdagg.votes.formats import read, read_grades, recognized
+from btdagg.votes.formats import read, read_grades
 from btdagg.votes.formats.content import Content
 from btdagg.votes.formats.nested import flat_table
+from btdagg.votes.formats.reading import recognized
 from btdagg.votes.formats.results import FEEDBACK
 from btdagg.votes.grades import scale_of_columns
 from btdagg.votes.schema import PASS_WORDS

@@ -27,7 +27,7 @@ from btdagg.judge.stopping import (
     refuse_other_n,
     strength_for,
 )
-from btdagg.judge.store import VoteStore, votes_frame
+from btdagg.judge.store.store import VoteStore, votes_frame
 from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet
 from btdagg.model.covariates import used_in_words
@@ -318,10 +318,10 @@ class Pipeline:
     def _fit_task(self, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
         judging, rule = self.judging, self.rule
         origin = replace(votes.provenance, n_votes=judging.n)
-        every = items = votes.labelled(self.labels)
+        every = votes.with_labels(self.labels)
         if self.covariates:  # whose scales and standings are of all pairs
-            every = votes.items(self.labels).with_covariates(self.covariates)
-            items = every.labelled()
+            every = every.with_covariates(self.covariates)
+        items = every.labelled()
         calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
             arguments = calibration.model, judging.n, items.counts, items.labels

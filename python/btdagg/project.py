@@ -279,12 +279,12 @@ class Project:
         kinds = {kind for kind, _ in sources if not _FOREIGN.isdisjoint(self.keys.get(kind, {}))}
         if (name := self.keys.get("format")) is None:
             return kinds
-        from btdagg.votes.formats import recognized
+        from btdagg.votes.formats.reading import recognized
 
         return kinds | ({kind for kind, place in sources if recognized(place, name)} or {"votes"})
 
     def _refuse_format(self, kind: str, place: Any) -> None:
-        from btdagg.votes.formats import recognized
+        from btdagg.votes.formats.reading import recognized
 
         if kind in ("votes", "labels") and (name := recognized(place)):
             key = f"--set {kind}.format={name}"

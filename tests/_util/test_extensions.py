@@ -13,7 +13,8 @@ import pytest
 
 import btdagg
 from btdagg.judge.provider import JUDGES, ModelClient, client_of
-from btdagg.methods import AGGREGATORS, FunctionMethod, by_name
+from btdagg.methods import FunctionMethod, by_name
+from btdagg.methods.registry import AGGREGATORS
 from btdagg.votes.formats import FORMATS, read
 from extension import Installed, install
 

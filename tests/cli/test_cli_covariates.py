@@ -55,6 +55,24 @@ def test_a_calibration_and_its_decisions_are_those_of_python(files, capsys):
     assert '"standing"' in capsys.readouterr().out
 
 
+def test_a_fit_has_the_labels_of_chosen_items_whatever_is_known_of_them(files, capsys, tmp_path):
+    """Those with probability 0: an estimate leaves them out, and models are fitted to all."""
+    _, (votes, labels) = files
+    chosen = pl.when(pl.int_range(pl.len()) < 20).then(0.0).otherwise(0.3).alias("probability")
+    people = pl.read_csv(labels).with_columns(chosen)
+    people.write_csv(tmp_path / "people.csv")
+    sources = votes, str(tmp_path / "people.csv")
+    for known in ([], ["--covariates", "standing"], ["--covariates", "mine"]):
+        told = ["calibrate", *sources, *known, "--json", "-o", str(tmp_path / "model.json")]
+        assert run(told) == 0
+        assert json.loads(capsys.readouterr().out)["n_labels"] == 80
+        tables = btdagg.read_votes(votes), btdagg.read_labels(people)
+        fitted = btdagg.calibrate(*tables, covariates=known[1:] or None)
+        assert fitted.n_labels == 80
+        assert fitted.model == btdagg.DavidsonModel.load(tmp_path / "model.json")
+    assert len(tables[0].items(tables[1]).labelled()) == 60
+
+
 def test_comparison_evaluation_and_estimate_take_covariates(files, capsys):
     _, sources = files
     assert run(["compare", *sources, "--covariates", "auto", "--json"]) == 0

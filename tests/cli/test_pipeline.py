@@ -10,7 +10,7 @@ from btdagg import PASS_FAIL, DavidsonModel, InputError, Scale, read_labels, rea
 from btdagg.judge import FunctionClient, Judging, VoteStore, read_pairs
 from btdagg.judge.judging import JudgeJob
 from btdagg.judge.simulated import SimulatedClient
-from btdagg.judge.store import votes_frame
+from btdagg.judge.store.store import votes_frame
 from btdagg.online import StoppingRule
 from btdagg.pipeline import Pipeline, label_pairs
 from btdagg.votes import Provenance, ProvenanceWarning

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from batch_server import AnthropicServer, BatchServer, answer_b, message
+from btdagg.judge import VoteStore
 from btdagg.judge.batches import files, steps
-from btdagg.judge.store import VoteStore
 from commands import one_line
 from judge_endpoints import completion, error
 from judging import config, pairs_of, rows_of, start, statuses_of

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg.judge.store import VoteStore
+from btdagg.judge import VoteStore
 from btdagg.judge.store.database import NoStoreError
 from commands import one_line
 from judge_endpoints import completion

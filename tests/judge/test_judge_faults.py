@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from btdagg.judge import VoteStore
 from btdagg.judge.client import ChatError, FunctionClient, samples_of
 from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import JudgeJob, Judging, Work
 from btdagg.judge.pairs import Pair
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
-from btdagg.judge.store import VoteStore
 from judge_dialects import Answer, Fault
 from judging import plan_of, read, rows_of, statuses_of
 

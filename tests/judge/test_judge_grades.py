@@ -9,15 +9,23 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg import PASS_FAIL, InputError, Scale, read_votes
-from btdagg.judge import FunctionClient, Judging, VoteStore, judge, parse_verdict, read_pairs
+from btdagg.judge import (
+    FunctionClient,
+    Judging,
+    StoreError,
+    VoteStore,
+    judge,
+    parse_verdict,
+    read_pairs,
+)
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.judging import JudgeJob
 from btdagg.judge.methods import asking_of
 from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template
 from btdagg.judge.simulated import SimulatedClient
 from btdagg.judge.stopping import judge_by_rule
-from btdagg.judge.store import StoreError, summaries, votes_frame
 from btdagg.judge.store import database as schema
+from btdagg.judge.store.store import summaries, votes_frame
 from btdagg.model.grades import GradeModel
 from btdagg.online import StoppingRule
 from commands import one_line

@@ -9,6 +9,7 @@ import pytest
 
 from btdagg import InputError, Protocol, evaluate, read_labels, read_votes
 from btdagg.evaluation import RandomSplits
+from btdagg.judge import VoteStore
 from btdagg.judge.client import FunctionClient
 from btdagg.judge.jobs import estimate
 from btdagg.judge.judging import JudgeJob, Judging
@@ -17,7 +18,7 @@ from btdagg.judge.pairs import read_pairs
 from btdagg.judge.prompts import labelled_pairs
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import Limits
-from btdagg.judge.store import VoteStore, votes_frame
+from btdagg.judge.store.store import votes_frame
 from btdagg.methods import RoundedMedian
 from btdagg.methods.registry import by_name
 from judging import asked_of, config

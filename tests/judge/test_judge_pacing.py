@@ -8,6 +8,7 @@ import pytest
 
 import virtual_time
 from btdagg import InputError
+from btdagg.judge import VoteStore
 from btdagg.judge.client import (
     Allowance,
     ChatError,
@@ -22,7 +23,6 @@ from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
-from btdagg.judge.store import VoteStore
 from judging import plan_of
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from btdagg.judge import retries
+from btdagg.judge import StoreError, VoteStore, retries
 from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Usage, samples_of
 from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import JudgeJob, Judging
@@ -21,7 +21,6 @@ from btdagg.judge.prices import Prices
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
-from btdagg.judge.store import StoreError, VoteStore
 from btdagg.judge.store.owner import Owner
 from judging import plan_of, rows_of, statuses_of
 

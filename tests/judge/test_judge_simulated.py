@@ -10,7 +10,7 @@ import pytest
 from btdagg import read_labels
 from btdagg.judge import Judging, Limits, VoteStore, judge, read_pairs
 from btdagg.judge.simulated import SimulatedClient
-from btdagg.judge.store import votes_frame
+from btdagg.judge.store.store import votes_frame
 from commands import one_line
 from judging import config
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from btdagg import DavidsonModel, InputError
+from btdagg.judge import VoteStore
 from btdagg.judge.client import FunctionClient, samples_of
 from btdagg.judge.jobs import judge
 from btdagg.judge.judging import JudgeJob, Judging
 from btdagg.judge.runs import Limits
 from btdagg.judge.stopping import judge_by_rule, open_pairs
-from btdagg.judge.store import VoteStore
 from btdagg.online import StoppingRule, VoteDistribution
 from btdagg.votes import Provenance, ProvenanceWarning
 from judging import pairs_of

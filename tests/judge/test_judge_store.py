@@ -7,10 +7,11 @@ import pytest
 import sqlalchemy as sa
 
 import btdagg
+from btdagg.judge import StoreError, VoteStore
 from btdagg.judge.client import ChatReply, Setup, Usage, Verdict, samples_of
-from btdagg.judge.store import StoreError, VoteStore, summaries, votes_frame
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.owner import Answered, Claimed
+from btdagg.judge.store.store import summaries, votes_frame
 from judging import SETUP
 
 

@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from btdagg import InputError
+from btdagg.judge import StoreError, VoteStore
 from btdagg.judge.client import Setup, Verdict
-from btdagg.judge.store import StoreError, VoteStore
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.owner import Answered
 from commands import one_line

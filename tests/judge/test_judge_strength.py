@@ -17,7 +17,7 @@ from btdagg.judge.prompts import TEMPLATES
 from btdagg.judge.provider import ModelClient
 from btdagg.judge.simulated import SimulatedClient
 from btdagg.judge.stopping import judge_by_rule
-from btdagg.judge.store import votes_frame
+from btdagg.judge.store.store import votes_frame
 from btdagg.online import StoppingRule
 from judging import config, pairs_of
 

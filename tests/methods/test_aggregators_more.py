@@ -23,7 +23,6 @@ from btdagg import (
 from btdagg.datasets import simulate
 from btdagg.evaluation import RandomSplits
 from btdagg.methods import (
-    AGGREGATORS,
     Calibrated,
     Decided,
     Isotonic,
@@ -33,6 +32,7 @@ from btdagg.methods import (
     voting_behaviour,
 )
 from btdagg.methods.base import needs_of
+from btdagg.methods.registry import AGGREGATORS
 from btdagg.model import calibrate_by_mae
 from btdagg.votes import Confidences, Items
 from draws import comparison_of

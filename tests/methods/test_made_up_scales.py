@@ -9,8 +9,9 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import CrossFit, GroupTest
 from btdagg.integrations.arrow import BatchDecider
 from btdagg.integrations.sklearn import VoteClassifier
-from btdagg.methods import AGGREGATORS, by_name
+from btdagg.methods import by_name
 from btdagg.methods.base import needs_of
+from btdagg.methods.registry import AGGREGATORS
 from btdagg.online import OnlineTally, StoppingRule, fit_votes, plan
 
 SIDES = Scale((-2, 0, 2), ("no", "even", "yes"), mirrored=True)

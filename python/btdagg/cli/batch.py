@@ -59,7 +59,7 @@ def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: J
     """
     from btdagg.judge.batches.files import BatchWriter
     from btdagg.judge.pairs import read_pairs
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
 
     settings = JudgeFlags(**vars(flags), batch=True).settings()
     forbid(
@@ -156,7 +156,7 @@ def list_batches(store: Store = None) -> None:
 
     Example: btdagg batch list
     """
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
 
     with VoteStore(store_of(store), create=False) as opened:
         batches = opened.batches()
@@ -214,7 +214,7 @@ def _each_batch(
     from btdagg.judge.faults import EndpointError
     from btdagg.judge.judging import Judging
     from btdagg.judge.provider import ModelClient
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
 
     keys = read_config(config)
 

@@ -135,16 +135,13 @@ def _read(
     is_histogram = labels is None and "number" in raw[0].columns
     if len(raw) == 2 and not is_histogram:
         data = reading.data_of(raw)
-        if covariates is None and panel is None:
-            items = data.votes.labelled(data.gold, n_votes)
-        else:
-            items = data.votes.items(data.gold, n_votes=n_votes, panel=panel)
+        items = data.votes.with_labels(data.gold, n_votes, panel=panel)
         if covariates is not None:
             items = items.with_covariates(covariates)
         neighbours = {} if is_alone else neighbours_of(data, n_votes)
         if data.votes.kind == "none" or covariates is not None or panel is not None:
             return data.votes, items, neighbours, []
-        return data.votes, items, neighbours, about_strength(items, warn=True)
+        return data.votes, items, neighbours, about_strength(items.labelled(), warn=True)
     if not is_histogram:
         raise InputError(
             f"LABELS is missing: name a file of labels. ({raw[0].source} is not a histogram from "

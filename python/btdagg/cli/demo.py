@@ -16,7 +16,8 @@ from btdagg._util.outputs import OutputFolder
 from btdagg.cli.common import Json, out, print_json, progress_bar, say
 from btdagg.cli.evaluate import scores_as_json
 from btdagg.cli.reporting import print_scores
-from btdagg.datasets import REGIMES, Thurstone, simulate, simulated_pairs
+from btdagg.datasets import REGIMES, Thurstone, simulate
+from btdagg.datasets.sums import simulated_pairs
 from btdagg.evaluation import RandomSplits
 from btdagg.evaluation.evaluation import evaluate
 from btdagg.evaluation.protocol import Protocol

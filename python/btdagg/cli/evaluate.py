@@ -38,9 +38,9 @@ from btdagg.evaluation.comparison import about_strengths
 from btdagg.evaluation.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
 from btdagg.evaluation.protocol import Protocol
-from btdagg.methods import AGGREGATORS, by_name
+from btdagg.methods import by_name
 from btdagg.methods.base import needs_of
-from btdagg.methods.registry import PAPERS, aggregators_or_usual
+from btdagg.methods.registry import AGGREGATORS, PAPERS, aggregators_or_usual
 from btdagg.report.sections import (
     QUESTIONS,
     write_biases,

@@ -16,7 +16,7 @@ from btdagg.cli.judge_settings import JudgeFlags, PairsFile, Store, store_of
 
 if TYPE_CHECKING:
     from btdagg.judge.pairs import Pair, Pairs
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
 
 
 def judge(
@@ -108,7 +108,7 @@ def judge(
     from btdagg.judge.jobs import judge_pairs
     from btdagg.judge.methods import decide_by
     from btdagg.judge.stopping import judge_by_rule
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
 
     total = judging.n * len(pairs_read)
     with VoteStore(place, keep_exchanges=not settings.drop_exchanges) as opened:

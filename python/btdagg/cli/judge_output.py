@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from btdagg.judge.methods import Decisions
     from btdagg.judge.pairs import Pairs
     from btdagg.judge.runs import JudgeRun
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
     from btdagg.online import StoppingRule
     from btdagg.online.rule import RuleKind
 
@@ -76,8 +76,8 @@ def _stored(place: str) -> Iterator[VoteStore | None]:
     if "://" not in place and not os.path.exists(place):  # without importing a database
         yield None
         return
-    from btdagg.judge.store import VoteStore
     from btdagg.judge.store.database import NoStoreError
+    from btdagg.judge.store.store import VoteStore
 
     try:
         store = VoteStore(place, create=False)

@@ -93,7 +93,7 @@ def run(
     Example: btdagg run pairs.jsonl --labels labels.csv --model gpt-5.4 -n 12 -o out
     """
     from btdagg.judge.pairs import read_pairs
-    from btdagg.judge.store import VoteStore, votes_frame
+    from btdagg.judge.store.store import VoteStore, votes_frame
     from btdagg.pipeline import Pipeline, labels_for
 
     settings = flags.settings()

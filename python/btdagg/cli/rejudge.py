@@ -83,7 +83,7 @@ def rejudge(
     """
     from btdagg.judge.jobs import judge_pairs
     from btdagg.judge.pairs import read_pairs
-    from btdagg.judge.store import VoteStore, votes_frame
+    from btdagg.judge.store.store import VoteStore, votes_frame
     from btdagg.votes.source import read_table
 
     keep_what_is_no_model(output, flags.typed)

@@ -146,7 +146,7 @@ def _counts(table: Votes, judge: list[str]) -> ReportTable:
 
 
 def _show_store(store: str, *, json: bool = False) -> None:
-    from btdagg.judge.store import VoteStore, summaries
+    from btdagg.judge.store.store import VoteStore, summaries
 
     with VoteStore(store, create=False) as opened:
         summed = summaries(opened)
@@ -178,7 +178,7 @@ def _show_store(store: str, *, json: bool = False) -> None:
 
 def _export_store(store: str, file: Path, methods: list[str]) -> None:
     from btdagg.judge.methods import METHODS
-    from btdagg.judge.store import VoteStore, votes_frame
+    from btdagg.judge.store.store import VoteStore, votes_frame
 
     for method in methods:
         expected = f"one of sample, {', '.join(METHODS)}"

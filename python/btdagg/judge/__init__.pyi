@@ -61,6 +61,9 @@ from .provider import (
 from .runs import (
     Limits as Limits,
 )
-from .store import (
+from .store.database import (
+    StoreError as StoreError,
+)
+from .store.store import (
     VoteStore as VoteStore,
 )

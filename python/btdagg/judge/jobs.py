@@ -21,7 +21,7 @@ from btdagg.judge.provider import client_of
 from btdagg.judge.runs import JudgeRun
 
 if TYPE_CHECKING:
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
     from btdagg.votes.source import Source
 
 _ESTIMATED_AT_A_TIME = 500
@@ -95,7 +95,7 @@ async def opened(
     **endpoint: Any,
 ) -> AsyncIterator[JudgeJob]:
     """A job of the store and client given, which stay open, or of ones closed at the end."""
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
 
     forbid(
         client is not None and any(value is not None for value in endpoint.values()),

@@ -39,7 +39,7 @@ from btdagg.judge.runs import JudgeRun, Limits
 
 if TYPE_CHECKING:
     from btdagg.judge.pacing import Pacing
-    from btdagg.judge.store import VoteStore
+    from btdagg.judge.store.store import VoteStore
     from btdagg.votes.scale import Scale
 
 Reader = Callable[[ChatReply, Order], Verdict]

@@ -20,7 +20,7 @@ from btdagg.judge.jobs import judge_pairs
 from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work, read_answer
 from btdagg.judge.prompts import FewShot, Messages, PromptTemplate
 from btdagg.judge.runs import JudgeRun, Limits
-from btdagg.judge.store import VoteStore
+from btdagg.judge.store.store import VoteStore
 from btdagg.methods import RoundedMedian
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from btdagg.judge.judging import JudgeJob, Judging, Reader, Work
 from btdagg.judge.pacing import Pacing, elapsed
 from btdagg.judge.retries import Asker
 from btdagg.judge.runs import Budget, JudgeRun, Usefulness
-from btdagg.judge.store import StoreError, VoteStore
+from btdagg.judge.store.database import StoreError
 from btdagg.judge.store.owner import BATCHED, Answered, Claimed, Owner
+from btdagg.judge.store.store import VoteStore
 
 _T = TypeVar("_T")
 

@@ -19,7 +19,7 @@ from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
-from btdagg.judge.store import VoteStore
+from btdagg.judge.store.store import VoteStore
 from btdagg.online import StoppingRule
 from btdagg.votes.grades import with_criteria
 from btdagg.votes.provenance import Provenance, warn_of

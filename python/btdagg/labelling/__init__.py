@@ -7,10 +7,9 @@ with needs("label", "labelling"):
     from btdagg.labelling.outcome import Outcome
     from btdagg.labelling.server import serve_labels
     from btdagg.labelling.session import Session
-    from btdagg.labelling.store import Answer, LabelStore
+    from btdagg.labelling.store import LabelStore
 
 __all__ = [
-    "Answer",
     "Assignment",
     "LabelStore",
     "Outcome",

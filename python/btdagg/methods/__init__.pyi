@@ -11,5 +11,4 @@ from .majority import SoftSelfConsistency as SoftSelfConsistency
 from .mean_vote import Constant as Constant
 from .mean_vote import Isotonic as Isotonic
 from .mean_vote import Threshold as Threshold
-from .registry import AGGREGATORS as AGGREGATORS
 from .registry import by_name as by_name

@@ -52,7 +52,7 @@ class LabelledRows(NamedTuple):
         covariates, scales = without_scales(covariates)
         if isinstance(labels, Labels):
             votes, gold, labels = tables_only(counts, weights), labels, None
-            counts = votes.labelled(gold) if covariates is None else votes.items(gold)
+            counts = votes.labelled(gold) if covariates is None else votes.with_labels(gold)
         items = counts if isinstance(counts, Items) else None
         if items is not None:
             items = items if covariates is None else items.with_covariates(covariates)

@@ -258,7 +258,7 @@ def suffix_of(place: str) -> str:
 def _read_place(place: str, name: str | None) -> Table:
     name = name or ("standard input" if place == STANDARD_INPUT else place)
     if "://" in place or _begins_like_sqlite(place):
-        from btdagg.judge.store import VoteStore, votes_frame
+        from btdagg.judge.store.store import VoteStore, votes_frame
 
         with VoteStore(place, create=False) as store:
             return _tidy(votes_frame(store), store.name)

@@ -313,9 +313,16 @@ class Votes(Table, CountsItself):
             table=self,
         )
 
+    def with_labels(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
+        """Return the items with what labels tell of them, for models; arguments as of `items`.
+
+        Labels with probability 0 are kept, since models may be fitted to chosen items.
+        """
+        return join(self, labels, self.items(n_votes=n_votes, **more))
+
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
-        """Return the items with a label, joined as by `items`, which has the other arguments."""
-        return join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
+        """Return the items with a label, joined as by `with_labels`."""
+        return self.with_labels(labels, n_votes, **more).labelled()
 
     def strengths(self) -> NDArray[np.float64] | None:
         """Strengths of the votes that are not missing, (k,); None unless each is for one side."""

@@ -16,8 +16,8 @@ from btdagg.judge.faults import EndpointError
 from btdagg.judge.judging import Judging, Work
 from btdagg.judge.prices import size_of
 from btdagg.judge.runs import Budget, JudgeRun
-from btdagg.judge.store import VoteStore
 from btdagg.judge.store.owner import BATCHED, Claimed, Owner
+from btdagg.judge.store.store import VoteStore
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000  # of a file
 _AT_A_TIME = 100  # items whose samples are claimed

@@ -3,12 +3,4 @@
 from btdagg._util.extras import needs
 
 with needs("judge", "the vote store"):
-    from btdagg.judge.store.database import StoreError
-    from btdagg.judge.store.store import VoteStore, summaries, votes_frame
-
-__all__ = [
-    "StoreError",
-    "VoteStore",
-    "summaries",
-    "votes_frame",
-]
+    import sqlalchemy  # noqa: F401
