@@ -337,12 +337,21 @@ class Project:
             )
         return next(iter(scales.values()))
 
-    def scales(self, votes: Table, labels: Table | None = None) -> tuple[Scale, Scale]:
-        """Return the scales of votes and labels, as they are said, or where they are certain."""
+    def scales(
+        self, votes: Table, labels: Table | None = None, model: Any = None
+    ) -> tuple[Scale, Scale]:
+        """Return the scales of votes and labels: a model's, as they are said, or as is certain."""
         from btdagg.votes.grades import scales_in
 
         said = self.scale("votes", votes), None if labels is None else self.scale("labels", labels)
-        return scales_in(votes, labels, *said, self._mapping("words", "votes", "labels") or None)
+        if model is None:
+            words = self._mapping("words", "votes", "labels") or None
+            return scales_in(votes, labels, *said, words)
+        of_model = model.scale, model.label_scale
+        for kind, scale, own in zip(("votes", "labels"), said, of_model, strict=True):
+            where = self.where(kind, "scale")
+            forbid(scale not in (None, own), f"{where} is {scale}, but the model has {own}")
+        return of_model
 
     def criteria_on(self, scale: Scale, label_scale: Scale) -> list[str] | None:
         """Return the criteria that have these scales; None where scales are of whole tables."""
@@ -419,18 +428,51 @@ class Project:
         said |= {"words": words or None, "order": orders or None}
         return said | ({"strength": "none"} if signs else {})
 
-    def _rows(self, criterion: str | None = None) -> tuple[Votes, Labels]:
+    def tables(
+        self,
+        raw: Sequence[Table],
+        where: Mapping[str, object],
+        model: Any = None,
+        *,
+        signs: bool = False,
+    ) -> tuple[Votes, Labels]:
+        """Read rows of votes and labels that pass a filter, as a model was fitted if there is one.
+
+        A column `task` of the labels is one of the votes.
+        """
+        from btdagg.votes.join import with_task
         from btdagg.votes.labels import read_labels
         from btdagg.votes.source import with_item
         from btdagg.votes.table import filtered
+
+        votes, labels = filtered(where, *map(with_item, raw))
+        scale, label_scale = self.scales(votes, labels, model)
+        gold = read_labels(labels, scale=label_scale, **self.how_labelled)
+        return with_task(self.votes_of(votes, scale, model, signs=signs), gold), gold
+
+    def votes_of(
+        self, table: Table, scale: Scale, model: Any = None, *, signs: bool = False
+    ) -> Votes:
+        """Read votes as the project says, or a model's were; warn where their strength differs."""
+        from btdagg.votes.provenance import warn_of
         from btdagg.votes.votes import read_votes
 
+        how, origin = self.how(signs=signs), None if model is None else model.provenance
+        is_chosen = any(how.get(name) is not None for name in ("strength", "full_margin"))
+        if not scale.mirrored or origin is None:
+            return read_votes(table, scale=scale, **how)
+        if not is_chosen:
+            how |= origin.how_to_read(table)
+        votes = read_votes(table, scale=scale, **how)
+        stated = votes.provenance
+        warn_of(origin.other_strength(stated.strength, stated.full_margins))
+        if not (is_chosen or votes.are_counts):
+            warn_of(origin.unused_strength(table))
+        return votes
+
+    def _rows(self, criterion: str | None = None) -> tuple[Votes, Labels]:
         where = {} if criterion is None else {"criterion": [criterion]}
-        raw = self.read(*((kind, self.place(kind)) for kind in ("votes", "labels")))
-        votes, labels = filtered(where, *map(with_item, raw))
-        scale, label_scale = self.scales(votes, labels)
-        gold: Labels = read_labels(labels, scale=label_scale, **self.how_labelled)
-        return read_votes(votes, scale=scale, **self.how()), gold
+        return self.tables(self.read(*((kind, self.place(kind)) for kind in TABLES[:2])), where)
 
     @property
     def how_labelled(self) -> dict[str, Any]:

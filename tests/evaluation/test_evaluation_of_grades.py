@@ -207,7 +207,7 @@ def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide()
             compare(counts, columns, few, scale=(scale, other), **methods, protocol=QUICK)
     with pytest.raises(InputError, match="votes are grades and labels are of pairs") as error:
         compare(counts, counts[::-1], gold, scale=scale, label_scale=PAIRS, **quick)
-    assert error.value.argument == "scale"
+    assert error.value.argument == "label_scale"
     for own in (PAIRS, Scale((0, 1, 5))):
         with pytest.raises(InputError, match=r"scale is '0-2', expected .*, as it was read"):
             compare(Items.of(counts, scale=own), counts, gold, scale=scale, **quick)

@@ -90,9 +90,7 @@ def choose(
     else:  # which may have been fitted to votes with a strength
         fitted = model_or_panel(model)
         reading = Reading(typed=selection.typed, keys=selection.keys, filters=selection.filters)
-        table = reading.votes(
-            kept_votes, fitted.provenance, reading.scales(kept_votes, model=fitted)[0]
-        )
+        table = reading.votes(kept_votes, fitted)
     with differences_said():
         drawing = Drawing(table, None if group is None else group.strip().lower(), fitted)
     if before:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import typer
 
-from btdagg._util.errors import InputError, expect, forbid, reworded
+from btdagg._util.errors import InputError, expect, reworded
 from btdagg._util.files import load_any
 from btdagg.cli.console import Terminal, write_data
 from btdagg.cli.flags import TABLE, CommandLine
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from btdagg.votes import Table
     from btdagg.votes.histogram import Histogram
     from btdagg.votes.labels import Labels
-    from btdagg.votes.provenance import Provenance
-    from btdagg.votes.scale import Scale
     from btdagg.votes.votes import Votes
 
 
@@ -194,38 +192,11 @@ class Reading(ProjectOption):
         wanted = parse_filters(self.filters).items()
         return {n if n in columns else self.project.name_of(n): values for n, values in wanted}
 
-    def scales(
-        self, votes: Table, labels: Table | None = None, model: AnyModel | None = None
-    ) -> tuple[Scale, Scale]:
-        """Return the scales of votes and labels, as the project, a model or the tables say."""
-        if model is None:
-            return self.project.scales(votes, labels)
-        of_model = {"votes": model.scale, "labels": model.label_scale}
-        for (kind, scale), table in zip(of_model.items(), (votes, labels), strict=True):
-            said = self.project.scale(kind, table) if table is not None else None
-            where = self.project.where(kind, "scale")
-            forbid(said not in (None, scale), f"{where} is {said}, but the model has {scale}")
-        return model.scale, model.label_scale
-
-    def votes(
-        self, table: Table, origin: Provenance | None = None, scale: Scale | None = None
-    ) -> Votes:
-        """Read votes as the project says, or a model's were; print where their strength differs."""
-        from btdagg.votes.votes import read_votes
-
-        how = self.project.how(signs=self.signs)
-        how["scale"] = scale = scale or self.scales(table)[0]
-        is_chosen = any(how.get(name) is not None for name in ("strength", "full_margin"))
-        if not scale.mirrored or origin is None:
-            return read_votes(table, **how)
-        if not is_chosen:
-            how |= origin.how_to_read(table)
-        votes = read_votes(table, **how)
-        provenance = votes.provenance
-        differences = origin.other_strength(provenance.strength, provenance.full_margins)
-        is_read = is_chosen or votes.are_counts
-        say_differences(differences if is_read else (*differences, *origin.unused_strength(table)))
-        return votes
+    def votes(self, table: Table, model: AnyModel | None = None) -> Votes:
+        """Read votes as the project says, or a model's were."""
+        scale = self.project.scales(table, model=model)[0]
+        with differences_said():
+            return self.project.votes_of(table, scale, model, signs=self.signs)
 
     def data(
         self,
@@ -240,35 +211,31 @@ class Reading(ProjectOption):
 
     def data_of(self, raw: Sequence[Table], model: AnyModel | None = None) -> Data:
         """Read tables of votes and of labels, whose columns are named."""
-        from btdagg.votes.join import with_task
-        from btdagg.votes.labels import read_labels
-        from btdagg.votes.table import filtered
-        from btdagg.votes.votes import read_votes
-
-        project = self.project
-        raw_votes, raw_labels = self.filtered(*raw)
-        scale, label_scale = self.scales(raw_votes, raw_labels, model)
-        origin = None if model is None else model.provenance
-        how = project.how_labelled | {"scale": label_scale}
-        gold = read_labels(raw_labels, **how)
-        votes = with_task(self.votes(raw_votes, origin, scale), gold)
+        project, filters = self.project, self._wanted(*raw)
+        with differences_said():
+            votes, gold = project.tables(raw, filters, model, signs=self.signs)
 
         def read_wider() -> tuple[Labels, Votes]:
-            filters = self._wanted(*raw)
+            from btdagg.votes.join import with_task
+            from btdagg.votes.labels import read_labels
+            from btdagg.votes.table import filtered
+            from btdagg.votes.votes import read_votes
+
             wider = {
                 name: values
                 for name, values in filters.items()
                 if name not in ("task", "criterion", "judge") or name not in raw[0].columns
             }
-            criteria = project.criteria_on(scale, label_scale)
+            criteria = project.criteria_on(votes.scale, gold.scale)
             if criteria is not None and "criterion" in filters:  # others have other scales
                 wider["criterion"] = criteria
             if wider == filters:
                 return gold, votes
             all_votes, all_labels = filtered(wider, *raw)
             of_votes = project.how() | votes.provenance.how_to_read(all_votes)
-            of_votes["scale"] = scale
-            labels = _readable(all_labels, lambda table: read_labels(table, **how))
+            of_votes["scale"] = votes.scale
+            of_labels = project.how_labelled | {"scale": gold.scale}
+            labels = _readable(all_labels, lambda table: read_labels(table, **of_labels))
             return labels, with_task(
                 _readable(all_votes, lambda table: read_votes(table, **of_votes)), labels
             )

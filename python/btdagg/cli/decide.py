@@ -117,8 +117,7 @@ def decide(
     people = (("labels", place) for place in labels or ())
     raw = project.read(("votes", project.place("votes", votes)), *people)
     raw_votes, *raw_labels = reading.filtered(*raw)
-    reading.scales(raw_votes, model=fitted)
-    table = reading.votes(raw_votes, fitted.provenance, scale)
+    table = reading.votes(raw_votes, fitted)
     how = project.how_labelled | {"scale": fitted.label_scale}
     gold = None if labels is None else _labels_of_people(raw_labels, table, how)
     with differences_said():

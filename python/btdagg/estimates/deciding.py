@@ -88,7 +88,8 @@ def decisions(
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
     if not _has_counts(items, fitted.scale) and "item" in (column_names(items) or ()):
-        items = read_votes(items, scale=fitted.scale)
+        table: Any = items
+        items = read_votes(table, scale=fitted.scale)
     if isinstance(items, Votes) and fitted.provenance is not None and not items.is_chosen:
         items = items.as_fitted(fitted.provenance)
     every, counts, known = _counted(items, fitted, n_votes, refresh)
@@ -165,7 +166,8 @@ def _alike(
     if not isinstance(items, Votes) or items.are_counts or number.max(initial=0) <= fewest:
         return counts
     judges = getattr(certificate.model, "judges", ())
-    return items.items(n_votes=min(fewest, n_votes or fewest), judges=judges).counts[has_label]
+    some = items.items(n_votes=min(fewest, n_votes or fewest), judges=judges)
+    return np.asarray(some.counts[has_label])
 
 
 def _groups_of(items: Any, rows: pl.DataFrame, has_label: NDArray[np.bool_]) -> Any:

@@ -106,7 +106,8 @@ def scales_in(
 def scale_of_columns(table: Table) -> Scale | None:
     """Return the scale whose points are the names of two or more columns, if there are any."""
     names = {column_text(name) for name in table.columns}
-    points = sorted(float(name) for name in names if re.fullmatch(r"-?\d+(\.\d+)?", name))
+    numbers = (float(name) for name in names if re.fullmatch(r"-?\d+(\.\d+)?", name))
+    points = tuple(sorted(numbers))
     return Scale(points) if len(points) > 1 and not are_counts(table) else None
 
 
