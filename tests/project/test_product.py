@@ -39,9 +39,7 @@ class Given(NamedTuple):
 
     def gate(self):
         """Grades of one response have a system; pairs have two."""
-        if not self.votes.scale.mirrored:
-            return self.items(by="system")
-        return self.items(systems=("system_a", "system_b"))
+        return self.items(systems=self.votes.scale.systems)
 
     @property
     def model(self):

@@ -132,16 +132,14 @@ def estimate(
     folder = reporting.open(reading.project, title)
     by, panel = None if by is None else by.strip().lower(), reading.panel
     population = reading.population
-    if len(columns) == 1:
-        by = columns[0]
-    elif by is None and criteria_of(data.votes):
+    if by is None and not columns and criteria_of(data.votes):
         by = "criterion"
     items = data.votes.items(
         data.gold,
         by=by,
         panel=panel,
         judges=() if fitted is None else fitted.judges,
-        systems=columns if len(columns) == 2 else None,
+        systems=columns or None,
         n_votes=n_votes,
     )
     if (known := reading.covariates_for(fitted)) is not None:

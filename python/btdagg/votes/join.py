@@ -194,7 +194,7 @@ def all_items(
     by: str | None = None,
     panel: str | None = None,
     judges: Sequence[str] | None = None,
-    systems: tuple[str, str] | None = None,
+    systems: Sequence[str] | None = None,
     n_votes: int | None = None,
     **more: Any,
 ) -> Items:
@@ -203,6 +203,8 @@ def all_items(
     votes = with_task(votes, labels)
     if by == "criterion" and "task" in votes.columns:  # as it was read
         by = "task"
+    if systems is not None and len(systems) == 1:  # of responses, which they group
+        by, systems = systems[0] if by is None else by, None
     columns = [*([] if by is None else [by]), *(systems or ())]
     require(votes, columns)
     if panel is not None and not judges:

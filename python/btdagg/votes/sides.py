@@ -37,9 +37,8 @@ UNNAMED = Sides()
 
 def columns_of_systems(votes: Any) -> dict[str, Any]:
     """Return the columns that name systems, as arguments of `Votes.items`; empty without any."""
-    if not {*votes.scale.systems} <= {*votes.columns}:
-        return {}
-    return {"systems": votes.scale.systems} if votes.scale.mirrored else {"by": "system"}
+    names = votes.scale.systems
+    return {"systems": names} if {*names} <= {*votes.columns} else {}
 
 
 def sides_of(

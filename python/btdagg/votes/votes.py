@@ -232,7 +232,7 @@ class Votes(Table, CountsItself):
         panel: str | None = None,
         judges: Sequence[str] | None = None,
         by: str | None = None,
-        systems: tuple[str, str] | None = None,
+        systems: Sequence[str] | None = None,
         confidence: str | None = None,
         decisions: Sequence[str] = (),
     ) -> Items:
@@ -250,9 +250,9 @@ class Votes(Table, CountsItself):
         panel, judges : str and sequence of str, optional
             Column of the judges of a panel, and their names in order; by default `judge`, and those
             of the column, sorted, if one of the two is given.
-        by, systems : str and tuple of two, optional
+        by, systems : str and sequence of str, optional
             With labels, columns with one value for each item: what to estimate by, and the systems
-            whose responses are A and B.
+            whose responses are A and B, or the one of each response, which is a `by`.
         confidence : str, optional
             Column of the confidences of votes, at least 0; by default `confidence`, from 0 to 1,
             whose bad values are an error only for methods that use it.
