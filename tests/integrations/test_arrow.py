@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import btdagg
 from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale, decisions
 from btdagg.integrations.arrow import BatchDecider
 from btdagg.online import StoppingRule, fit_votes
@@ -69,7 +70,11 @@ def test_a_rule_says_where_it_stops(with_risk):
     assert found["label"].to_pylist() == rule.decide(counts).tolist()
     settled = rule.stops(counts)
     assert found["settled"].to_pylist() == settled.tolist()
-    assert found["p_tie"].to_pylist() == MODEL.predict_proba(counts)[:, 1].tolist()
+    chances = zip(MODEL.predict_proba(counts)[:, 1].tolist(), counts.sum(axis=1) == 8, strict=True)
+    assert found["p_tie"].to_pylist() == [chance if full else None for chance, full in chances]
+    decided = btdagg.decisions(counts, rule)
+    for name in {*found.schema.names} - {"minus", "tie", "plus"}:
+        assert found[name].to_pylist() == decided[name].to_list()
     assert ("change_risk" in found.schema.names) is (rule.votes is not None)
     if rule.votes is not None:
         risks = rule.change_risk(counts)

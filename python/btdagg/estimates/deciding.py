@@ -129,13 +129,8 @@ def decisions(
                 warn_of([f"the votes differ from those that were certified {found}: {answer}"])
                 columns["trusted"] &= trust_unlike
     decided = rows.with_columns(
-        pl.Series(name, column, nan_to_null=name == "change_risk")
-        for name, column in columns.items()
+        pl.Series(name, column, nan_to_null=rule is not None) for name, column in columns.items()
     )
-    if rule is not None and probabilities:
-        full = pl.Series(counts.sum(axis=1) >= rule.n)
-        chances = [f"p_{name}" for name in fitted.label_names]
-        decided = decided.with_columns(pl.when(full).then(pl.col(name)) for name in chances)
     if rows.height < every.height:
         added = decided.select(PLACE, pl.exclude(every.columns))
         decided = every.join(added, on=PLACE, how="left", maintain_order="left")
@@ -248,16 +243,21 @@ def decided_columns(
     by: Any, counts: ArrayLike, *, probabilities: bool = True, covariates: Any = None
 ) -> dict[str, Any]:
     """Return columns of labels and of how sure they are, by a model or a rule: (n,) arrays."""
-    # The change risk is NaN before a stop: there the rule knows only the risk after missing votes.
+    # Of a rule probabilities are NaN without all votes, for which its model is, and the change risk
+    # before a stop: there the rule knows only the risk after missing votes.
     how: Any = {} if covariates is None else {"covariates": covariates}
     columns: dict[str, Any] = {"label": by.decide(counts, **how)}
-    model = by.model if hasattr(by, "stops") else by
+    is_rule = hasattr(by, "stops")
+    model = by.model if is_rule else by
     if probabilities:
         if hasattr(model, "means"):
             columns["mean"] = model.means(counts)
-        chances = zip(model.label_names, model.predict_proba(counts, **how).T, strict=True)
-        columns |= {f"p_{name}": chance for name, chance in chances}
-    if hasattr(by, "stops"):
+        chances = model.predict_proba(counts, **how)
+        if is_rule:
+            chances[np.sum(counts, axis=1) < by.n] = np.nan
+        names = (f"p_{name}" for name in model.label_names)
+        columns |= dict(zip(names, chances.T, strict=True))
+    if is_rule:
         columns["settled"] = by.stops(counts, **how)
         if by.votes is not None:
             risk = by.change_risk(counts)

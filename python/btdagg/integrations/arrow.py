@@ -36,7 +36,8 @@ class BatchDecider:
         adds `label`, `settled` (bool) and, if it knows the risk, `change_risk` (float64), that all
         votes would give another label, null for items that are not settled.
     probabilities : bool
-        Add `p_minus`, `p_tie` and `p_plus` (float64) of the model; of grades `p_1`, `p_2`, ...
+        Add `p_minus`, `p_tie` and `p_plus` (float64) of the model; of grades `p_1`, `p_2`, ... By a
+        rule they are null for items that do not have all votes, for which its model is.
 
     Examples
     --------

@@ -173,10 +173,11 @@ def label_score(
         known = known_by_scores(model, counts, metadata_of_scores)
         columns = decided_columns(decider, [counts], covariates=known)
         decided = {name: column.tolist()[0] for name, column in columns.items()}
+        decided = {name: value for name, value in decided.items() if value == value}  # not NaN
         label, mean = decided.pop("label"), decided.pop("mean", None)
-        chances = [name for name in decided if name.startswith("p_")]
-        metadata["probabilities"] = {name[2:]: decided.pop(name) for name in chances}
-        metadata |= {name: value for name, value in decided.items() if value == value}  # not NaN
+        if chances := [name for name in decided if name.startswith("p_")]:
+            metadata["probabilities"] = {name[2:]: decided.pop(name) for name in chances}
+        metadata |= decided
     if mean is None:
         minus, tie, plus = counts
         why = f"votes: {plus} for A, {tie} ties, {minus} for B, {missing} missing"
