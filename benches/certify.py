@@ -338,7 +338,7 @@ def of_public(cell):
     return cell.counts, cell.labels.astype(float), length, groups, np.ones(len(length), bool)
 
 
-def show_covariates(data, n_draws):
+def show_covariates(data, n_draws, sizes=(50, 100, 300)):
     """Violations without and with a covariate: of all items, and of new or unlabelled ones."""
     scales, sources = {"pairs": btdagg.PAIRS, "grades": btdagg.Scale((1, 2, 3))}, {}
     for kind, scale in scales.items():
@@ -347,7 +347,7 @@ def show_covariates(data, n_draws):
         sources[family.__name__] = [(cell.scale, of_public(cell)) for cell in family(data)]
     for kind, scale in scales.items():
         sources[f"simulated {kind}, opposite"] = [(scale, (kind, "opposite"))]
-    for (name, cells), by_prompt, size in product(sources.items(), (False, True), (50, 100, 300)):
+    for (name, cells), by_prompt, size in product(sources.items(), (False, True), sizes):
         if not name.startswith("simulated") and 2 * size > len(cells[0][1][0]):
             continue
         rows = {agreement: [] for agreement in AGREEMENTS}
@@ -421,7 +421,7 @@ if __name__ == "__main__":
     print("| votes | drawn by | labels | agreement | violations | nothing | coverage | least |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     cells = cells_of(data, None) if data.is_dir() and PUBLIC_PARTS & {*only} else {}
-    few = 2 if args.smoke else None
+    few = 1 if args.smoke else None
     cells = dict([*cells.items()][:few])
     for by_prompt in (False, True):
         if "judges" in only and cells:
@@ -463,6 +463,6 @@ if __name__ == "__main__":
     if "covariates" in only:
         print("\n| votes | drawn by | labels | agreement | of all | of others | coverage |")
         print("|---|---|---:|---:|---|---|---|")
-        show_covariates(data, max(2 * n_draws // 5, 1))
+        show_covariates(data, max(2 * n_draws // 5, 1), *[(50,)] * args.smoke)
     if "time" in only:
         show_times(10_000 if args.smoke else 1_000_000)

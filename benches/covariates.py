@@ -285,7 +285,7 @@ def main():
     if options.votes:
         return show_votes(Path(shared) / "data", n_splits)
     for family in options.families:
-        cells = cells_of(family).values()
+        cells = [*cells_of(family).values()][: 1 if options.smoke else None]
         if family != "rubric":
             show(family, cells, n_splits, 0, family in ("vicuna80", "topical"))
         show(f"{family}, with noise", cells, n_splits, options.noise, by_cell=False)
