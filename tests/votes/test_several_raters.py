@@ -201,7 +201,7 @@ BY_RULE = {
 SAYS = {
     "mean": "each counts as the mean of its raters",
     "majority": "each gets the label of most of its raters, or a tie if several labels "
-    "have the most votes",
+    "have the most votes (if only the mean is known, the label nearest to it)",
     "drop": "they are left out, so results are about items on which people agree",
 }
 

@@ -265,7 +265,8 @@ def rater_remarks(
     if not n_disputed:
         return ()
     treatment = (
-        "each gets the label of most of its raters, or a tie if several labels have the most votes"
+        "each gets the label of most of its raters, or a tie if several labels have the most votes "
+        "(if only the mean is known, the label nearest to it)"
     )
     if not scale.mirrored:
         treatment = (
