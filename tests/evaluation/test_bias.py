@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
+from btdagg import PASS_FAIL, InputError, read_labels, read_votes
 from btdagg.evaluation import positional_bias
 
 
@@ -135,5 +135,8 @@ def test_bias_among_gold_ties_and_what_is_wrong():
         positional_bias(rows, gold_ties=read_labels({"item": [1], "label": [1]}))
     with pytest.raises(InputError, match=r"no column 'order'"):
         positional_bias(read_votes({"item": [1], "vote": [1]}))
+    scores = read_votes({"item": [1], "order": ["AB"], "vote": [0]}, scale=PASS_FAIL)
+    with pytest.raises(InputError, match="expected a mirrored scale, with two sides, for the bias"):
+        positional_bias(scores)
     with pytest.raises(InputError, match=r"^by is 'judge', expected a sequence of column names$"):
         positional_bias(rows, by="judge")

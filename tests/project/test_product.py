@@ -1,6 +1,7 @@
 """Every kind of votes goes through every function, command and door, or there is a reason."""
 
 import contextlib
+import inspect
 import itertools
 import json
 import re
@@ -15,7 +16,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import btdagg
-from btdagg import estimates, online
+from btdagg import estimates, evaluation, online
+from btdagg.cli import app
 from btdagg.evaluation import CrossFit, GroupTest, positional_bias
 from btdagg.serve import create_app
 from commands import one_line
@@ -41,6 +43,24 @@ class Given(NamedTuple):
         """Grades of one response have a system; pairs have two."""
         return self.items(systems=self.votes.scale.systems)
 
+    def periods(self):
+        """Two halves of the items, with labels of half of each."""
+        items, half = self.items(), np.arange(160) % 80 < 40
+        return items[half], items[~half]
+
+    @property
+    def project(self):
+        files = {"votes": str(self.of.votes), "labels": str(self.of.labels)}
+        keys = {kind: {"file": file} for kind, file in files.items()}
+        for option in self.of.options[1::2]:
+            kind, _, scale = option.partition(".scale=")
+            keys[kind]["scale"] = scale
+        return btdagg.Project(keys)
+
+    @property
+    def scales(self):
+        return {"scale": self.votes.scale, "label_scale": self.labels.scale}
+
     @property
     def model(self):
         fit = btdagg.calibrate_panel if self.of.panel else btdagg.calibrate
@@ -65,7 +85,7 @@ def with_systems(given):
         return btdagg.estimate_systems(given.gate())
     items = given.items()
     system = np.where(items.ids.astype(int) % 2, "blue", "red")
-    how = {"scale": items.scale, "label_scale": items.label_scale, "groups": items.groups}
+    how = {"groups": items.groups, **given.scales}
     return btdagg.estimate_systems(items.counts, items.shares, system, **how)
 
 
@@ -97,6 +117,8 @@ FUNCTIONS = {
     "recalibrate": lambda given: btdagg.recalibrate(
         given.votes, given.votes, given.labels, protocol=CrossFit(4, 1, 5)
     ),
+    "change": lambda given: estimates.change(*given.periods()),
+    "Project.decide": lambda given: given.project.decide(agreement=0.7),
 }  # fmt: skip
 
 GRADES = "grades", "grade counts"
@@ -116,6 +138,8 @@ NOT_BY_FUNCTION = {
     ("compare", "counts"): SINGLE,
     ("compare", "grade counts"): SINGLE,
     ("bias", "grades"): TWO_SCALES,
+    ("change", "grades"): "expected that of the votes, 1-5, to tell the judge's part",
+    ("change", "panel"): "expected votes of one judge",
 }
 
 
@@ -210,8 +234,7 @@ def by_array(given, model, cli):
 
 def by_frame(given, frame):
     """Labels of a user's frame: of people where they gave one, which is none of the model's."""
-    scales = {"scale": given.votes.scale, "label_scale": given.labels.scale}
-    decided = btdagg.decide(frame(given.of.votes), frame(given.of.labels), **scales)
+    decided = btdagg.decide(frame(given.of.votes), frame(given.of.labels), **given.scales)
     assert type(decided).__module__.partition(".")[0] == frame.__module__.partition(".")[0]
     by_model = [source == "model" for source in decided["source"]]
     assert 0 < sum(by_model) < len(by_model)
@@ -291,6 +314,35 @@ def test_doors_give_the_same_labels(given, door, name, cli):
     assert len(set(wanted.tolist())) > 1
     for label, of_python in zip(labels, wanted.tolist(), strict=True):
         assert label in (None, of_python)
+
+
+# Which commands and functions have no row, since they get no votes, or columns and not tables.
+WITHOUT_A_ROW = {
+    "demo, paper, run, judge, batch, rejudge": "make votes or find them by themselves",
+    "label, serve": "show pairs and answer requests; the service is a door",
+    "standing, tally, align, majority_vote": "arrays",
+    "positional_bias": "votes in both orders; a made-up scale below has them",
+    "mean_absolute_error, pairwise_accuracy, krippendorff_alpha": "arrays of labels",
+    "discrete_ranked_probability_score": "arrays of probabilities",
+    "paired_permutation_test, pairwise_pvalues, rank_clusters": "arrays of errors",
+    "combine_pvalues, holm": "p-values",
+    "fit_votes, plan_anchors": "counts of pairs, and a distribution of votes",
+    "read_votes, read_labels": "every cell begins with them",
+}
+
+
+def test_every_command_and_function_has_a_row_or_a_reason():
+    named = [name for names in WITHOUT_A_ROW for name in names.split(", ")]
+    of_tables = {*FUNCTIONS, *(words.split()[0] for words in COMMANDS.values())}
+    public = {
+        name
+        for package in (btdagg, estimates, online, evaluation)
+        for name in package.__all__
+        if inspect.isfunction(getattr(package, name))
+    }
+    assert of_tables.isdisjoint(named)
+    assert {*named, *of_tables} >= {*app.COMMANDS} | public
+    assert {*named} <= {*app.COMMANDS} | public
 
 
 def test_every_cell_runs_or_has_a_reason():

@@ -23,7 +23,7 @@ from btdagg import (
     online,
 )
 from btdagg.evaluation import RandomSplits
-from btdagg.methods import AGGREGATORS
+from btdagg.methods.registry import AGGREGATORS
 from gallery import simulated
 
 SIDES = ("minus", "tie", "plus")

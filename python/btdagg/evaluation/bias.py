@@ -96,6 +96,7 @@ def positional_bias(
     The paper's table of positional bias; Cochran (1977), Sampling Techniques, section 6.4, for the
     interval of a ratio.
     """
+    votes.scale.require_sides("the bias of positions")
     require_single(votes)
     columns = grouping(votes, by, ("judge",))
     require(votes, ["order", *columns])
