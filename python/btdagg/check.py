@@ -21,7 +21,7 @@ from btdagg.file_check import TYPED, FileCheck, as_toml, table_of, unused
 from btdagg.project import TABLES
 from btdagg.votes import Table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, are_means, scale_in, scale_of_columns
-from btdagg.votes.join import MAY_PASS
+from btdagg.votes.join import on_sides
 from btdagg.votes.labels import RATERS, Labels, read_labels
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.sides import UNNAMED
@@ -118,7 +118,8 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
             _say_scales(file, table, other, scales)
             parts.setdefault(file.kind, rows)
         except InputError as error:
-            file.problems, file.command = [error.in_options(TYPED.get)], ""
+            own = TYPED | {"scale": f"--set {file.kind}.scale="}
+            file.problems, file.command = [error.in_options(own.get)], ""
     is_whole = {*tables} & {"votes", "labels"} == {*parts}
     supports, verb, where = [], "", ""
     for name in scales if is_whole else ():
@@ -425,12 +426,9 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
                 reason = error
                 texts += [f"No item of {name} has a label." for name in key]
         if not parts:
-            return [f"Votes and labels do not match: {reason}."], ""
-        texts += [
-            f"{MAY_PASS[0].upper()}{MAY_PASS[1:]}."
-            for joined in parts[:1]
-            if MAY_PASS in joined.remarks
-        ]
+            why = reason and reason.in_options(TYPED.get)
+            return [f"Votes and labels do not match: {why}."], ""
+        texts += [f"{text[0].upper()}{text[1:]}." for text in on_sides(parts)]
         points = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if groups is not None:

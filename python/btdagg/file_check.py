@@ -70,9 +70,9 @@ TYPED = {
     "columns": "--set ",
     "words": "--set words.",
     "order": "--set orders.",
-    "scale": "--set votes.scale",
-    "label_scale": "--set labels.scale",
-    "where": "--filter",
+    "scale": "--set votes.scale=",
+    "label_scale": "--set labels.scale=",
+    "where": "--filter ",
 }
 """Options of the commands that follow, by the argument that an error advises."""
 _MOST_WORDS = 8  # different ones, in a column of verdicts

@@ -318,10 +318,10 @@ class Pipeline:
     def _fit_task(self, votes: Votes, prior: Any, notes: list[str]) -> Fitted:
         judging, rule = self.judging, self.rule
         origin = replace(votes.provenance, n_votes=judging.n)
-        every = votes.with_labels(self.labels)
+        every = items = votes.labelled(self.labels)
         if self.covariates:  # whose scales and standings are of all pairs
-            every = every.with_covariates(self.covariates)
-        items = every.labelled()
+            every = votes.with_labels(self.labels).with_covariates(self.covariates)
+            items = every.labelled()
         calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
             arguments = calibration.model, judging.n, items.counts, items.labels

@@ -188,7 +188,7 @@ class Project:
 
         An `InputError` says where a table that cannot be read, or a missing column, is named.
         """
-        from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, read_table
+        from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, literal, read_table
         from btdagg.votes.table import listing
 
         forbid(
@@ -235,7 +235,7 @@ class Project:
             names = {
                 n: c for n, c in {**kept, **shared}.items() if not _absent(c, table)
             } | own_names
-            names = {n: c if isinstance(c, str) else _literal(c, table) for n, c in names.items()}
+            names = {name: literal(column, table) for name, column in names.items()}
             table = read_table(table, [], columns=names)
             file = self.file("items") if kind in ("votes", "labels") else None
             if file is not None:
@@ -244,26 +244,32 @@ class Project:
             read.append(table)
         return read
 
+    def said(self, kind: str, name: str, default: Any = None) -> Any:
+        """Return the value of a key of a table, else that of all tables."""
+        return self.keys.get(kind, {}).get(name, self.keys.get(name, default))
+
     def imported(
-        self, files: Sequence[Any], format: str | None = None, table: str = "", **how: Any
+        self, files: Sequence[Any], format: str | None, table: str, **how: Any
     ) -> Imported:
-        """Read files of other tools by the project's top-level keys and those of a named table."""
+        """Read files of other tools by the project's top-level keys and those of a table."""
         from btdagg.votes.formats import read, read_grades
         from btdagg.votes.scale import Scale, points_of
 
-        kinds = (table,) if table else ()
         how |= {
-            "columns": self._names() | (self._names(table) if table else {}),
-            "words": self._mapping("words", *kinds),
-            "constants": self._mapping("constants", *kinds),
-            "name": self.keys.get(table, {}).get("scorer", self.keys.get("scorer")),
+            "columns": {
+                name: column if isinstance(column, str) else tuple(column)  # a list is wide
+                for name, column in (self._names() | self._names(table)).items()
+            },
+            "words": self._mapping("words", table),
+            "constants": self._mapping("constants", table),
+            "name": self.said(table, "scorer"),
         }
-        wide = {"criterion": self._mapping("criteria", *kinds)}
-        wide["judge"] = self._mapping("judges", *kinds)
+        wide = {"criterion": self._mapping("criteria", table)}
+        wide["judge"] = self._mapping("judges", table)
         wide = {name: named for name, named in wide.items() if named}
         path = (table, "scale") if "scale" in self.keys.get(table, {}) else ("scale",)
-        text = self._answer(path, self.keys.get(table, {}).get("scale", self.keys.get("scale")))
-        orders = self._mapping("orders", *kinds)
+        text = self._answer(path, self.said(table, "scale"))
+        orders = self._mapping("orders", table)
         if text is None and not wide:
             return read(files, format, order=orders, **how)
         expect(not orders, "order", orders, "none, since single responses have no order")
@@ -293,7 +299,7 @@ class Project:
     def _foreign(self, kind: str, place: Any) -> Table:
         from btdagg.votes.table import Table
 
-        name = self.keys.get(kind, {}).get("format", self.keys.get("format", "table"))
+        name = self.said(kind, "format", "table")
         return Table(self.imported([place], name, kind).frame, str(place))
 
     def names_column(self, name: str) -> bool:
@@ -303,14 +309,14 @@ class Project:
     def column(self, kind: str, name: str, default: str | None = None) -> list[str] | None:
         """Return the parts of a column of a table, as the file has them; else the default."""
         path = (kind, name) if name in self.keys.get(kind, {}) else (name,)
-        value = self.keys.get(kind, {}).get(name, self.keys.get(name, default))
+        value = self.said(kind, name, default)
         value = self._answer(path, value) if _is_column(name) else default
         return value.split("+") if isinstance(value, str) else value
 
     def scale(self, kind: str, table: Table | None = None) -> Scale | None:
         """Return the scale that the project gives a table, for its criterion; None if none."""
         path = (kind, "scale") if "scale" in self.keys.get(kind, {}) else ("scale",)
-        value = self.keys.get(kind, {}).get("scale", self.keys.get("scale"))
+        value = self.said(kind, "scale")
         value = self._answer(path, value)
         if value is None:
             return None
@@ -580,10 +586,6 @@ def _absent(column: str | Sequence[str], *tables: Table) -> str | None:
     parts = parts_of(column)
     absent = [part for part in parts if part not in every]
     return absent[0] if absent and "+".join(parts) not in every else None
-
-
-def _literal(parts: Sequence[str], table: Table) -> str | Sequence[str]:
-    return "+".join(parts) if "+".join(parts) in table.columns else parts
 
 
 def _faults(

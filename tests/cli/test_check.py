@@ -172,23 +172,31 @@ def test_grades_are_read_on_one_scale(folder):
 
 def test_counts_are_read_as_votes(folder, cli, quick_commands):
     """Of grades their columns are the scale, and each judge has as many votes as are counted."""
-    counts = pl.DataFrame(
-        {"item": [*range(60)], "judge": ["one", "two", "two"] * 20, "1": 2, "2": [1, 0, 3] * 20}
-    )
+    columns = {"judge": ["one", "two", "two"] * 20, "1": [2, 3, 1] * 20, "2": [2, 1, 3] * 20}
+    counts = pl.DataFrame({"item": [*range(60)], **columns})
     labels = pl.DataFrame({"item": [*range(60)], "label": [1, 1, 2] * 20})
     counts.write_csv(folder / "counts.csv")
     labels.write_csv(folder / "gold.csv")
     checked = check(["counts.csv", "gold.csv"])
-    assert checked.files[0].facts["votes"] == 200
-    assert checked.files[0].facts["judge"] == {"two": 140, "one": 60}
+    assert checked.files[0].facts["votes"] == 240
+    assert checked.files[0].facts["judge"] == {"two": 160, "one": 80}
     assert "counts.csv does not say its scale and has columns 1 to 2" in str(checked)
     status, _, err = cli(*shlex.split(checked.command)[1:])
     assert status == 0, err
     assert not any("evaluate" in command for command in checked.questions.values())
     status, out, _ = cli("votes", "counts.csv", "--set", "votes.scale=1-2", "--json")
-    assert [row["n_votes"] for row in json.loads(out)["votes"]] == [60, 140]
+    assert [row["n_votes"] for row in json.loads(out)["votes"]] == [80, 160]
+    # Grades by raters are no counts, nor are columns of one number or of years.
+    for first, second, name in (
+        (range(60), [1] * 60, "2"),
+        ([0.5] * 60, [1] * 60, "2"),
+        ([2] * 60, [2] * 60, "1.0"),
+    ):
+        other = pl.DataFrame({"item": [*range(60)], "1": first, name: second})
+        other.write_csv(folder / "raters.csv")
+        assert check(["raters.csv"]).files[0].kind == "unknown"
     refused = one_line(*cli("estimate", "counts.csv", "gold.csv"))
-    assert "columns 1, 2 are like counts" in refused
+    assert "if columns 1, 2 count the votes for grades" in refused
     assert "--set votes.scale=1,2" in refused
 
 

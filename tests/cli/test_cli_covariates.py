@@ -9,8 +9,10 @@ import pytest
 import btdagg
 from btdagg.cli import run
 from btdagg.estimates import choose, not_worse
+from btdagg.evaluation import CrossFit, GroupTest
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
+QUICK = btdagg.Protocol(splitter=CrossFit(3, 1, 3, 0), test=GroupTest())
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,29 @@ def test_a_fit_has_the_labels_of_chosen_items_whatever_is_known_of_them(files, c
         assert fitted.n_labels == 80
         assert fitted.model == btdagg.DavidsonModel.load(tmp_path / "model.json")
     assert len(tables[0].items(tables[1]).labelled()) == 60
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_tasks_and_groups_are_apart_where_something_is_known(files, capsys, tmp_path):
+    """Items may be named alike in two tasks, whose standings are their own; groups may be rare."""
+    _, sources = files
+    votes, labels = map(pl.read_csv, sources)
+    both = [pl.concat([f.with_columns(task=pl.lit(t)) for t in "xy"]) for f in (votes, labels)]
+    tables = btdagg.read_votes(both[0]), btdagg.read_labels(both[1])
+    assert btdagg.calibrate(*tables, covariates=("standing",)).n_labels == 160
+    scores = btdagg.evaluate(*tables, covariates=("standing",), protocol=QUICK)
+    assert len(scores.cells) == 2
+    rng = np.random.default_rng(0)
+    grades = pl.DataFrame({"item": np.arange(120).repeat(3), "score": rng.integers(1, 6, 360)})
+    grades = grades.with_columns(system=pl.col("item") % 3, prompt=pl.col("item") // 3)
+    people = pl.DataFrame({"item": range(60), "label": rng.integers(1, 6, 60)})
+    people = people.with_columns(group=pl.format("p{}", pl.col("item") // 3))
+    scale = btdagg.Scale("1-5")
+    tables = btdagg.read_votes(grades, scale=scale), btdagg.read_labels(people, scale=scale)
+    for name in ("auto", "group-standing"):
+        assert btdagg.calibrate(*tables, covariates=name).n_labels == 60
+    scores = btdagg.evaluate(*tables, covariates="auto", protocol=QUICK)
+    assert scores.cells[0].n_items == 60
 
 
 def test_comparison_evaluation_and_estimate_take_covariates(files, capsys):

@@ -170,11 +170,22 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted_by_any_door():
         with pytest.warns(ProvenanceWarning, match="trusted all the same"):
             decided = btdagg.decisions(votes, certificate, trust_unlike=True)
         assert decided["trusted"].to_list() == certificate.trusted(others.counts()[1]).tolist()
+    # Noise that comes after the second vote of an item is seen, and the order of votes is not.
+    place = pl.int_range(pl.len()).over("item")
+    late = pl.DataFrame(COLUMNS).with_columns(
+        vote=pl.when(place < 2).then("vote").otherwise(pl.Series(np.roll(COLUMNS["vote"], 7)))
+    )
+    with pytest.warns(ProvenanceWarning, match="differ from those that were certified"):
+        assert not btdagg.decisions(btdagg.read_votes(late), certificate)["trusted"].any()
+    with pytest.raises(btdagg.InputError, match="trust_unlike is True, expected False without a"):
+        btdagg.decisions(table, certificate.model, trust_unlike=True)
     # Those of a kind that end when they agree are alike, by as many votes as all have.
     own = btdagg.read_votes(COLUMNS)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ProvenanceWarning)
         assert btdagg.decisions(own, certificate)["trusted"].any()
+        in_order = btdagg.read_votes(pl.DataFrame(COLUMNS).sort("item", "vote"))
+        assert btdagg.decisions(in_order, certificate)["trusted"].any()
         lead = pl.col("vote").cum_sum().over("item").abs().cum_max().over("item")
         stopped = own.frame.filter(lead.shift(1).over("item").fill_null(0) < 2)
         btdagg.decisions(btdagg.read_votes(stopped), certificate)

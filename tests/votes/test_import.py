@@ -674,11 +674,27 @@ def test_criteria_in_numbers_and_in_words_are_read_by_the_keys_of_votes_or_of_al
         assert status == 0
         safe = btdagg.read_votes("out.csv", where={"criterion": "safe"}, scale=btdagg.PASS_FAIL)
         assert safe.frame["item"].to_list() == ["1|a", "2|a"]
+    both = table(
+        "judged.csv",
+        item=["1", "2"],
+        score=[3, 4],
+        bot=["x", "y"],
+        who=["u", "v"],
+        **{"a+b": [7, 8]},
+    )
+    for column, ids in (("bot+who", ["x|u", "y|v"]), ("a+b", ["7", "8"])):
+        told = ("--set", f"judge={column}", "--set", "scale=1-5")
+        assert cli("import", both, *told, "-o", "judged.csv.csv")[0] == 0
+        found = pl.read_csv("judged.csv.csv", infer_schema=False)
+        assert (found["judge"].to_list(), found["score"].to_list()) == (ids, ["3", "4"])
+    told = ("--set", "labels.label=score", "--set", "labels.scale=1-5")
+    assert cli("import", both, *told, "-o", "people.csv")[0] == 0
+    assert "label" in pl.read_csv("people.csv").columns
     told = ("--set", "votes.scale.tone=1-10", "--set", "votes.scale.safe=pass/fail")
-    assert "votes.scale has one for each criterion" in cli("import", found, *told, "-o", "o.csv")[2]
+    assert "scale has one for each criterion" in cli("import", found, *told, "-o", "o.csv")[2]
     several = table("grades.csv", item=[1, 2], vote=[3, 5])
     refused = cli("import", several, "-o", "o.csv")[2]
-    assert "to read grades pass --set votes.scale=1-5" in refused
+    assert "to read grades pass --set scale=1-5" in refused
     assert cli("import", several, "--set", "votes.scale=1-5", "-o", "o.csv")[0] == 0
     assert btdagg.read_votes("o.csv", scale=FIVE).frame["vote"].to_list() == [3, 5]
 

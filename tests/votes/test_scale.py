@@ -186,24 +186,52 @@ def test_a_scale_that_is_not_certain_is_asked_for_of_the_table_that_has_it(votes
     if "where" in advice:
         return
     try:  # as it is told
-        btdagg.decide(pd.DataFrame(votes), pd.DataFrame(people), **advice)
+        decided = btdagg.decide(pd.DataFrame(votes), pd.DataFrame(people), **advice)
     except InputError as error:
         (other,) = error.advice
         assert {other, *advice} == {"scale", "label_scale"}
+    else:
+        assert len(decided) == 12
 
 
-def test_a_slip_of_the_pen_is_shown_by_its_row_and_zeros_and_ones_are_remarked():
+def test_a_slip_of_the_pen_is_shown_by_its_row():
+    """A value off the scale of pairs in one row, or few of many; in more they are grades."""
     people = {"item": [*range(12)], "label": [0, 1] * 5 + [1, 4]}
     with pytest.raises(InputError, match="row 12, column label: got 4, expected -1, 0, 1 or A"):
         btdagg.decide(pd.DataFrame(VOTES), pd.DataFrame(people))
-    people["label"][-1] = 1
+    for vote in (4, "4", "+4"):  # first of all
+        votes = {"item": [*range(12)], "vote": [vote, *map(type(vote), [0, 1] * 5), type(vote)(1)]}
+        with pytest.raises(InputError, match=r"row 1, column vote: got .*4.*, expected -1, 0, 1"):
+            btdagg.read_votes(votes)
+    for labels in ([0, 1, 2] * 4, [1, 2] * 6):
+        with pytest.raises(InputError, match="their scale is not given") as error:
+            btdagg.decide(pd.DataFrame(VOTES), pd.DataFrame(people | {"label": labels}))
+        assert [*error.value.advice] == ["label_scale"]
+    words = {"1": "A", "2": "B"}
+    votes = btdagg.read_votes({"item": [1, 2, 3], "vote": ["+2", "2.0", "1"]}, words=words)
+    assert votes.frame["vote"].to_list() == [-1, -1, 1]
+    failed = {"item": [*range(4)], "vote": ["A", "B", "tie", "failed"]}
+    with pytest.raises(InputError, match="unknown: 'failed' in 1 row") as error:
+        btdagg.read_votes(failed)
+    assert error.value.advice == {"words": {"failed": "..."}}
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_zeros_and_ones_that_may_be_fail_and_pass_are_remarked():
+    """Once for all tasks, and where none has a vote or label for B."""
+    items, may_pass = [*range(12)], "if 0 and 1 mean fail and pass"
+    people = {"item": items, "label": [0, 1] * 6}
     votes, labels = btdagg.read_votes(VOTES), btdagg.read_labels(people)
-    assert "if 0 and 1 mean fail and pass" in " ".join(votes.items(labels).remarks)
-    read = btdagg.read_votes(VOTES | {"vote": [0, -1] * 6})
-    assert not read.items(labels).remarks
-    graded = btdagg.read_votes(SCORES)
+    for found in (votes.items(labels), votes.labelled(labels)):
+        assert sum(may_pass in text for text in found.remarks) == 1
+    assert not btdagg.read_votes(VOTES | {"vote": [0, -1] * 6}).items(labels).remarks
+    tasks = {"item": items * 2, "task": ["x"] * 12 + ["y"] * 12}
+    for second, number in (([0, 1] * 6, 1), ([0, -1] * 6, 0)):
+        votes = btdagg.read_votes(tasks | {"vote": [0, 1] * 6 + second})
+        labels = btdagg.read_labels(tasks | {"label": [0, 1] * 6 + second})
+        assert sum(may_pass in text for text in votes.items(labels).remarks) == number
     with pytest.raises(InputError, match="if labels are grades, read them on their scale") as error:
-        btdagg.calibrate(graded, labels)
+        btdagg.calibrate(btdagg.read_votes(SCORES), btdagg.read_labels(people))
     assert error.value.advice == {"label_scale": Scale("0,1")}
 
 

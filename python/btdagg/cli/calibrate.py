@@ -135,7 +135,10 @@ def _read(
     is_histogram = labels is None and "number" in raw[0].columns
     if len(raw) == 2 and not is_histogram:
         data = reading.data_of(raw)
-        items = data.votes.with_labels(data.gold, n_votes, panel=panel)
+        if covariates is None and panel is None:
+            items = data.votes.labelled(data.gold, n_votes)
+        else:
+            items = data.votes.with_labels(data.gold, n_votes, panel=panel)
         if covariates is not None:
             items = items.with_covariates(covariates)
         neighbours = {} if is_alone else neighbours_of(data, n_votes)

@@ -172,5 +172,7 @@ def _option_of(command: Any, argument: str) -> str | None:
     option = _OPTIONS.get(argument)
     if option is None:
         return None
+    if command.name == "import":  # of one table, whose keys need not name it
+        option = option.replace("votes.", "")
     flags = {name for parameter in command.params for name in parameter.opts}
     return option if option.partition(" ")[0] in flags else None

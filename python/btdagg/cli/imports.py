@@ -93,16 +93,16 @@ def import_(
         )
     project = Project().with_keys(keys or ())
     how: Any = {"kind": kind, "answer_pattern": answer_pattern}
-    table = "labels" if kind == "labels" else "votes"
-    scale = project.keys.get(table, {}).get("scale", project.keys.get("scale"))
+    names_label = kind is None and project.said("labels", "label") is not None
+    table = "labels" if kind == "labels" or names_label else "votes"
+    scale = project.said(table, "scale")
     forbid(
         isinstance(scale, dict),
         "scale has one for each criterion, but grades are written as they are; say scales to the "
         "commands that read them, such as --set votes.scale.NAME=1-5",
         "scale",
     )
-    format_of = project.keys.get(table, {}).get("format", project.keys.get("format"))
-    imported = project.imported(files, format_of, table, **how)
+    imported = project.imported(files, project.said(table, "format"), table, **how)
     unread = ", ".join(f"{n} {status}" for status, n in imported.unread.items())
     forbid(
         not imported.n_votes,

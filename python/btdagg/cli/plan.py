@@ -133,10 +133,10 @@ def plan(
         )
     data = reading.data(votes, labels, fitted)
     known = reading.covariates_for(fitted)
-    items = data.votes.with_labels(data.gold)
-    if known is not None:
-        items = items.with_covariates(known, model=fitted)
-    items = items.labelled()
+    if known is None:
+        items = data.votes.labelled(data.gold)
+    else:
+        items = data.votes.with_labels(data.gold).with_covariates(known, model=fitted).labelled()
     fitted_prior: AnyPrior = None
     of_prior = "with the prior of grades"
     expect(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._core import InputError
+from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
 from btdagg._util.validation import column_names, columns_of
 from btdagg.model.covariates import columns_for
@@ -85,6 +86,8 @@ def decisions(
     # Asked by what they can do: importing rules and certificates takes as long as the decisions.
     if hasattr(model, "trusted"):
         certificate, model = model, model.model
+    expected = "False without a certificate"
+    expect(not trust_unlike or certificate is not None, "trust_unlike", trust_unlike, expected)
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
     if not _has_counts(items, fitted.scale) and "item" in (column_names(items) or ()):
@@ -120,11 +123,11 @@ def decisions(
         trusted = replace(certificate, model=decider).trusted(counts, **how)
         columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **how))
         if rule is None or isinstance(items, Votes):
-            which = _alike(certificate, items, counts, has_label, n_votes)
+            which = _alike(certificate, items, counts, has_label)
             pvalue = certificate.likeness(which, groups=_groups_of(items, rows, has_label))
             if pvalue is not None and pvalue < _UNLIKE:
                 found = f"(p = {pvalue:.1g}, below {_UNLIKE})"
-                answer = "no label is trusted; labels of these votes would give a certificate"
+                answer = "no label is trusted; to certify these votes, label some of their items"
                 answer = "labels are trusted all the same" if trust_unlike else answer
                 warn_of([f"the votes differ from those that were certified {found}: {answer}"])
                 columns["trusted"] &= trust_unlike
@@ -149,19 +152,16 @@ def _has_counts(items: Any, scale: Scale) -> bool:
 
 
 def _alike(
-    certificate: Certificate,
-    items: Any,
-    counts: NDArray[Any],
-    has_label: NDArray[np.bool_],
-    n_votes: int | None,
+    certificate: Certificate, items: Any, counts: NDArray[Any], has_label: NDArray[np.bool_]
 ) -> NDArray[Any]:
     # As many votes of each item as all have: items that were stopped early have votes that agree.
     number = np.rint(counts.sum(axis=-1)).astype(int)
-    fewest = max(int(number.min(initial=2)), 2)
-    if not isinstance(items, Votes) or items.are_counts or number.max(initial=0) <= fewest:
+    if not isinstance(items, Votes) or items.are_counts or not number.size:
         return counts
-    judges = getattr(certificate.model, "judges", ())
-    some = items.items(n_votes=min(fewest, n_votes or fewest), judges=judges)
+    fewest = max(int(number.min()), 2)
+    if number.max() <= fewest:
+        return counts
+    some = items.items(n_votes=fewest, judges=getattr(certificate.model, "judges", ()))
     return np.asarray(some.counts[has_label])
 
 

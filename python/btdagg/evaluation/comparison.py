@@ -290,6 +290,8 @@ def _labelled(
             Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
         )
         joined = join(votes, labels, of_votes)
+        if covariates is not None and votes is not None:
+            joined = votes.with_labels(labels, n_votes, decisions=decisions)
         joined = joined if covariates is None else joined.with_covariates(covariates)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}

@@ -209,9 +209,9 @@ def evaluate(
 def _joined(
     votes: Votes, labels: Labels, covariates: Any, n_votes: int | None = None, **needed: Any
 ) -> Items:
-    items = votes.with_labels(labels, n_votes, **needed)
-    items = items if covariates is None else items.with_covariates(covariates)
-    return items.labelled()
+    if covariates is None:
+        return votes.labelled(labels, n_votes, **needed)
+    return votes.with_labels(labels, n_votes, **needed).with_covariates(covariates).labelled()
 
 
 def _protocols(protocol: Protocol, n_labels: Sequence[int] | None) -> dict[int | None, Protocol]:

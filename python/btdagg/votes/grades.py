@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import is_number
@@ -21,6 +23,8 @@ _OF_PAIRS = {"vote": ("vote", "margin", "strength", "p_tie"), "label": ("label",
 _PASSES = {**PASS_WORDS, "0": 0, "1": 1, "0.0": 0, "1.0": 1}
 _TOPS = (2, 3, 4, 5, 7, 10, 100)  # of scales from 0 or 1
 _MOST = 12  # points that are listed
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_WHOLE = re.compile(r"^\+?(-?\d+)(?:\.0*)?$")  # 1.0 and +1 are the word 1
 
 
 def refuse_grades(table: Table, *columns: str) -> None:
@@ -57,22 +61,21 @@ def scale_in(
     if are_counts(table) or {*columns, *_OF_PAIRS[first]}.isdisjoint(table.columns):
         if first == "vote" and (scale := scale_of_columns(table)) is not None:
             raise InputError(
-                f"{table.source}: columns {listing(scale.columns)} are like counts of votes for "
-                "grades, and their scale is not given; state it: {advice}",
+                f"{table.source}: no column {first!r}; if columns {listing(scale.columns)} count "
+                "the votes for grades, state their scale: {advice}",
                 argument=argument,
                 advice={argument: scale},
             )
         return PAIRS
     if not are_grades and not {*_OF_PAIRS[first]}.isdisjoint(table.columns):
-        kind = table.schema.get(first)
-        if kind is None or not (kind == pl.String or kind.is_numeric()):
+        kind, of_labels = table.schema.get(first), first == "label"
+        is_read = kind is not None and (kind == pl.String or kind.is_numeric())
+        if not is_read and not (of_labels and kind == pl.Boolean):
             return PAIRS
         # The first vote mostly tells, without a look at the others; labels are few.
-        n_rows = 1 if first == "vote" else None
-        begin = table.with_data(table.data.lazy().drop_nulls(first).slice(0, n_rows))
-        texts = {*_meanings(begin, first, words)}
-        beyond = [text for text in texts if is_number(text) and abs(float(text)) > 1]
-        if 2 * len(beyond) > len(texts):  # one of many is a slip of the pen
+        begin = table.data.lazy().drop_nulls(first).slice(0, None if of_labels else 1)
+        texts = {*_meanings(table.with_data(begin), first, words)}
+        if any(map(_is_beyond, texts)) and _are_grades(table, first, words):
             raise _not_said(table, first, words, argument, judged)
         if not texts or not texts <= {*PASS_WORDS}:
             return PAIRS
@@ -104,11 +107,21 @@ def scales_in(
 
 
 def scale_of_columns(table: Table) -> Scale | None:
-    """Return the scale whose points are the names of two or more columns, if there are any."""
-    names = {column_text(name) for name in table.columns}
-    numbers = (float(name) for name in names if re.fullmatch(r"-?\d+(\.\d+)?", name))
-    points = tuple(sorted(numbers))
-    return Scale(points) if len(points) > 1 and not are_counts(table) else None
+    """Return the scale whose points name columns that may be counts of votes; None if none do."""
+    named = {name: column_text(name) for name in table.columns}
+    named = {name: text for name, text in named.items() if _NUMBER.fullmatch(text)}
+    points = tuple(sorted(map(float, named.values())))
+    is_usual = 1 < len({*points}) == len(points) <= _MOST and points != PAIRS.points
+    if not is_usual or are_counts(table):
+        return None
+    numbers = [pl.col(name).cast(pl.Float64, strict=False) for name in named]
+    are_whole = pl.all_horizontal((number % 1 == 0) & (number >= 0) for number in numbers)
+    total = pl.sum_horizontal(numbers)
+    sizes = table.collect(table.data.lazy().select(total, whole=are_whole.fill_null(False)))
+    # Items mostly have as many votes; grades of raters have other sums.
+    _, numbers_of = np.unique(sizes.to_series().to_numpy(), return_counts=True)
+    are_alike = bool(sizes.height) and 2 * numbers_of.max() >= sizes.height
+    return Scale(points) if are_alike and sizes["whole"].all() else None
 
 
 def stated_scale(table: Table) -> Scale | None:
@@ -137,6 +150,22 @@ def likely_scale(
         low, high = min(low, 1), next((top for top in _TOPS if high <= top), high)
     points = range(low, high + 1)
     return Scale(points) if 1 < len(points) <= 256 else None
+
+
+def _is_beyond(text: str) -> bool:
+    return is_number(text) and abs(float(text)) > 1
+
+
+def _are_grades(table: Table, column: str, words: Mapping[str, object] | None) -> bool:
+    # Whether a tenth of the rows, and not one alone, are off the scale of pairs: fewer are slips.
+    said = {_WHOLE.sub(r"\1", str(word).strip().lower()) for word in words or ()}
+    text = as_text(table, column).str.strip_chars().str.to_lowercase()
+    rows = table.data.lazy().select(text=text).drop_nulls().filter(pl.col("text") != "")
+    numbers = dict(table.collect(rows.group_by("text").len()).iter_rows())
+    beyond = sum(
+        n for text, n in numbers.items() if _is_beyond(text) and _WHOLE.sub(r"\1", text) not in said
+    )
+    return bool(beyond > 1 and 10 * beyond >= sum(numbers.values()))
 
 
 def are_means(numbers: Iterable[float], scale: Scale) -> bool:

@@ -30,11 +30,19 @@ if TYPE_CHECKING:
 _TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
 _FEWEST = 10  # labels by which nobody is for B
 
-MAY_PASS = (
-    "no vote and no label is for B: if 0 and 1 mean fail and pass, state the scale pass/fail for "
-    "votes and labels"
-)
-"""A remark on pairs."""
+
+def on_sides(parts: Sequence[Items]) -> tuple[str, ...]:
+    """Say where pairs may be single responses: no label, and no vote on them, is for B."""
+    items = [part.labelled() for part in parts if part.is_labelled.any()]
+    labels = {label for part in items for label in part.labels.tolist()}
+    are_pairs = all(part.scale == part.label_scale == PAIRS for part in items)
+    is_one_sided = labels == {0, 1} and not any(part.pooled[:, 0].any() for part in items)
+    if not are_pairs or not is_one_sided or sum(map(len, items)) < _FEWEST:
+        return ()
+    return (
+        "no label, and no vote on the labelled items, is for B: if 0 and 1 mean fail and pass, "
+        "state the scale pass/fail for votes and labels",
+    )
 
 
 def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
@@ -45,9 +53,6 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     if not has_label.all():
         counted, n_empty = counted[has_label], int((~has_label).sum())
         remarks = (f"{n_empty} items without a readable vote are left out",)
-    are_pairs = counted.scale == labels.scale == PAIRS and len(labels.frame) >= _FEWEST
-    if are_pairs and {*labels.labels.tolist()} == {0, 1} and not counted.pooled[:, 0].any():
-        remarks += (MAY_PASS,)
     ids = counted.ids
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)
@@ -195,11 +200,12 @@ def all_items(
     panel: str | None = None,
     judges: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
+    keep_chosen: bool = False,
     n_votes: int | None = None,
     **more: Any,
 ) -> Items:
     """Gather the items of votes, task by task, with what labels tell of them; see `Votes.items`."""
-    labels, n_looks = _drawn_by_chance(labels)
+    labels, n_looks = (_without_probability(labels), 0) if keep_chosen else _drawn_by_chance(labels)
     votes = with_task(votes, labels)
     if by == "criterion" and "task" in votes.columns:  # as it was read
         by = "task"
@@ -254,7 +260,10 @@ def all_items(
         f"{labels.source} has no column criterion or task, expected one, since {votes.source} "
         "has several for an item",
     )
-    remarks += rater_remarks(labels.scale, labels.raters, n_apart, n_labelled, of_estimates=True)
+    remarks += rater_remarks(
+        labels.scale, labels.raters, n_apart, n_labelled, of_estimates=not keep_chosen
+    )
+    remarks += on_sides(parts)
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
         remarks.append(f"{n_without_votes} labels of {labels.source} belong to items without votes")
@@ -344,10 +353,17 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
             expected="a number above 0 for at least one item, since no labelled item was drawn at "
             "random",
         )
-    drawn, unlabelled = labels.frame.filter(~is_look), labels.unlabelled
-    if drawn["probability"].is_null().all():  # the column is of the looks alone
-        drawn, unlabelled = drawn.drop("probability"), unlabelled.drop("probability")
-    return replace(labels, data=drawn, unlabelled=unlabelled), int(is_look.sum())
+    drawn = replace(labels, data=labels.frame.filter(~is_look))
+    if drawn.frame["probability"].is_null().all():  # the column is of the looks alone
+        drawn = _without_probability(drawn)
+    return drawn, int(is_look.sum())
+
+
+def _without_probability(labels: Labels) -> Labels:
+    data, unlabelled = (
+        frame.drop("probability", strict=False) for frame in (labels.frame, labels.unlabelled)
+    )
+    return replace(labels, data=data, unlabelled=unlabelled)
 
 
 def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:

@@ -377,7 +377,7 @@ def require_alike(scale: Scale, label_scale: Scale) -> None:
     forbid(
         scale.mode != label_scale.mode,
         f"{which} are grades and {other} are of pairs; if {other} are grades, read them on their "
-        "scale, such as {advice}",
+        f"scale, such as {{advice}}; if all are of pairs, say in words what the {which} mean",
         advice={"scale" if scale.mirrored else "label_scale": Scale(graded.points)},
     )
 

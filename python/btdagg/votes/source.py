@@ -132,6 +132,12 @@ def parts_of_column(column: str | Sequence[str]) -> list[str]:
     return [part.strip().lower() for part in parts]
 
 
+def literal(column: str | Sequence[str], table: Table) -> str | Sequence[str]:
+    """Return the parts of a key, or the column that is called as they are typed: ``a+b``."""
+    typed = column if isinstance(column, str) else "+".join(column)
+    return typed if typed in table.columns else column
+
+
 def with_item(table: Table) -> Table:
     """Return a table with its column `id` or `item_id` renamed to `item`, if it has no `item`."""
     names = [column for column in ITEM_NAMES if column in table.columns]

@@ -25,7 +25,7 @@ from btdagg._util.validation import (
 from btdagg.votes import schema
 from btdagg.votes.grades import VOTE_COLUMNS, refuse_grades, scale_in, with_criteria
 from btdagg.votes.items import Confidences, Items
-from btdagg.votes.join import all_items, join
+from btdagg.votes.join import all_items, join, on_sides
 from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, column_text
@@ -314,15 +314,13 @@ class Votes(Table, CountsItself):
         )
 
     def with_labels(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
-        """Return the items with what labels tell of them, for models; arguments as of `items`.
-
-        Labels with probability 0 are kept, since models may be fitted to chosen items.
-        """
-        return join(self, labels, self.items(n_votes=n_votes, **more))
+        """Return the items as `items` does, with labels of probability 0, for models to fit."""
+        return all_items(self, labels, n_votes=n_votes, keep_chosen=True, **more)
 
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
-        """Return the items with a label, joined as by `with_labels`."""
-        return self.with_labels(labels, n_votes, **more).labelled()
+        """Return the items with a label, joined as by `items`, which has the other arguments."""
+        items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
+        return replace(items, remarks=(*items.remarks, *on_sides([items])))
 
     def strengths(self) -> NDArray[np.float64] | None:
         """Strengths of the votes that are not missing, (k,); None unless each is for one side."""

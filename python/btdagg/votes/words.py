@@ -74,7 +74,8 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
             refuse(
                 added, is_bad, column, f"{expected}; to find verdicts in texts pass {{advice}}", how
             )
-        are_grades = {*numbers} <= {*schema.PASS_WORDS}
+        texts = {text.strip().lower() for text in table.values(column).drop_nulls()} - {""}
+        are_grades = texts <= {*schema.PASS_WORDS}
         are_grades |= all(re.fullmatch(r"-?[\d.]+", word) for word in numbers)
         if are_grades and column == "label":  # `scale_in` has seen that most are of pairs
             refuse(added, is_bad, column, expected)

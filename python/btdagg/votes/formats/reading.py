@@ -35,6 +35,7 @@ from btdagg.votes.votes import Votes, read_votes
 if TYPE_CHECKING:
     from btdagg.votes.source import Source
 
+_WIDE = "criterion", "judge"  # of which several columns each have grades
 _MANY = 20  # votes, all of which are hardly ties
 _FEW = 0.1  # of the votes, where no more can be read
 
@@ -215,7 +216,7 @@ def read_grades(
     wide = {
         name: dict(of) if isinstance(of, Mapping) else dict(zip(of, of, strict=True))
         for name, of in mapping.items()
-        if isinstance(of, Mapping) or (name != "item" and not isinstance(of, str))
+        if isinstance(of, Mapping) or (name in _WIDE and isinstance(of, list))
     }
     options = ImportOptions(
         columns={name: column for name, column in mapping.items() if name not in wide},

@@ -12,7 +12,7 @@ from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.votes.schema import parse, parse_column
-from btdagg.votes.source import ITEM_NAMES, read_table, with_item
+from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
 from btdagg.votes.words import in_own_orders, in_own_words
@@ -47,13 +47,15 @@ def _recognizes(content: Content) -> bool:
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     mapped = [name.strip().lower() for name in options.columns]
-    table = with_item(read_table(content.table(), [], columns=options.columns))
+    raw = content.table()
+    columns = {name: literal(column, raw) for name, column in options.columns.items()}
+    table = with_item(read_table(raw, [], columns=columns))
     remark: str | None = None
-    if columns := _columns_of_grades(table, mapped, options):
+    if graded := _columns_of_grades(table, mapped, options):
         if options.grades and "answer" in mapped:
             votes, remark = _answers(table, options)
             table = table.with_columns([votes["vote"].alias("answer")])
-        return _grades(table, columns, mapped), remark
+        return _grades(table, graded, mapped), remark
     verdict = _verdict(table, mapped)
     _require_items(table, verdict, options)
     if options.order:
