@@ -144,7 +144,7 @@ def _read(
         neighbours = {} if is_alone else neighbours_of(data, n_votes)
         if data.votes.kind == "none" or covariates is not None or panel is not None:
             return data.votes, items, neighbours, []
-        return data.votes, items, neighbours, about_strength(items.labelled(), warn=True)
+        return data.votes, items, neighbours, about_strength(items, warn=True)
     if not is_histogram:
         raise InputError(
             f"LABELS is missing: name a file of labels. ({raw[0].source} is not a histogram from "

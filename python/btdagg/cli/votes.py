@@ -130,9 +130,9 @@ def _counts(table: Votes, judge: list[str]) -> ReportTable:
         n_votes = sum(sums.values())
         labels = key if judge else (*key, "all")
         record: dict[str, Any] = dict(zip((*tasks, "judge"), labels, strict=True))
-        # Missing votes are rows as well.
-        n_rows = int(n_votes) if part.are_counts and n_votes % 1 == 0 else n_votes
-        n_rows = n_rows if part.are_counts else len(part.frame)
+        n_rows: float = len(part.frame)  # missing votes are rows as well
+        if part.are_counts:
+            n_rows = int(n_votes) if n_votes % 1 == 0 else n_votes
         record |= {"n_items": len(ids), "n_votes": n_rows, "n_missing": part.n_missing}
         names = {"n_items": "items", "n_votes": "votes", "n_missing": "missing"}
         cells = {name: str(record[column]) for column, name in names.items()}

@@ -127,8 +127,11 @@ def decisions(
             pvalue = certificate.likeness(which, groups=_groups_of(items, rows, has_label))
             if pvalue is not None and pvalue < _UNLIKE:
                 found = f"(p = {pvalue:.1g}, below {_UNLIKE})"
-                answer = "no label is trusted; to certify these votes, label some of their items"
-                answer = "labels are trusted all the same" if trust_unlike else answer
+                answer = (
+                    "labels are trusted all the same"
+                    if trust_unlike
+                    else "no label is trusted; to certify these votes, label some of their items"
+                )
                 warn_of([f"the votes differ from those that were certified {found}: {answer}"])
                 columns["trusted"] &= trust_unlike
     decided = rows.with_columns(

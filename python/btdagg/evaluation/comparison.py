@@ -286,11 +286,11 @@ def _labelled(
     if isinstance(labels, Labels):
         decisions = [] if needs.decisions is None else [needs.decisions]
         votes = way if isinstance(way, Votes) else None
-        of_votes = (
-            Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
-        )
-        joined = join(votes, labels, of_votes)
-        if covariates is not None and votes is not None:
+        if votes is None:
+            joined = join(None, labels, Items.of(way))
+        elif covariates is None:
+            joined = join(votes, labels, votes.items(n_votes=n_votes, decisions=decisions))
+        else:
             joined = votes.with_labels(labels, n_votes, decisions=decisions)
         joined = joined if covariates is None else joined.with_covariates(covariates)
         items = joined.labelled()

@@ -12,7 +12,7 @@ from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import is_number
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, column_text
-from btdagg.votes.schema import PASS_WORDS
+from btdagg.votes.schema import PASS_WORDS, word_of
 from btdagg.votes.strength import are_counts
 from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse, require
 
@@ -24,7 +24,6 @@ _PASSES = {**PASS_WORDS, "0": 0, "1": 1, "0.0": 0, "1.0": 1}
 _TOPS = (2, 3, 4, 5, 7, 10, 100)  # of scales from 0 or 1
 _MOST = 12  # points that are listed
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_WHOLE = re.compile(r"^\+?(-?\d+)(?:\.0*)?$")  # 1.0 and +1 are the word 1
 
 
 def refuse_grades(table: Table, *columns: str) -> None:
@@ -158,13 +157,11 @@ def _is_beyond(text: str) -> bool:
 
 def _are_grades(table: Table, column: str, words: Mapping[str, object] | None) -> bool:
     # Whether a tenth of the rows, and not one alone, are off the scale of pairs: fewer are slips.
-    said = {_WHOLE.sub(r"\1", str(word).strip().lower()) for word in words or ()}
+    said = {word_of(word) for word in words or ()}
     text = as_text(table, column).str.strip_chars().str.to_lowercase()
     rows = table.data.lazy().select(text=text).drop_nulls().filter(pl.col("text") != "")
     numbers = dict(table.collect(rows.group_by("text").len()).iter_rows())
-    beyond = sum(
-        n for text, n in numbers.items() if _is_beyond(text) and _WHOLE.sub(r"\1", text) not in said
-    )
+    beyond = sum(n for text, n in numbers.items() if _is_beyond(text) and word_of(text) not in said)
     return bool(beyond > 1 and 10 * beyond >= sum(numbers.values()))
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ PASS_WORDS = {
     **dict.fromkeys(("pass", "passed", "true", "yes"), 1),
     **dict.fromkeys(("fail", "failed", "false", "no"), 0),
 }
+WHOLE = r"^\+?(-?[0-9]+)(?:\.0*)?$"
+"""What is a whole number: 1.0 and +1 are the word 1."""
 _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
+
+
+def word_of(value: object) -> str:
+    """Return a word as words are compared: in lower case, whole numbers as they are counted."""
+    return re.sub(WHOLE, r"\1", str(value).strip().lower())
 
 
 class Parser(NamedTuple):

@@ -319,8 +319,9 @@ class Votes(Table, CountsItself):
 
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items with a label, joined as by `items`, which has the other arguments."""
-        items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
-        return replace(items, remarks=(*items.remarks, *on_sides([items])))
+        items: Items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
+        items.__dict__.update(remarks=(*items.remarks, *on_sides([items])))
+        return items
 
     def strengths(self) -> NDArray[np.float64] | None:
         """Strengths of the votes that are not missing, (k,); None unless each is for one side."""

@@ -21,7 +21,6 @@ _MEANINGS: dict[str, int | None] = {
     "a": 1, "1": 1, "+1": 1, "tie": 0, "same": 0, "0": 0, "b": -1, "-1": -1, "missing": None,
 }  # fmt: skip
 SHOWN = {"first": 1, "second": -1}  # the vote where A is shown first
-_WHOLE = r"^\+?(-?[0-9]+)(?:\.0*)?$"  # 1.0 and +1 are the word 1
 _MOST_WORDS = 12  # that are listed
 _LONGEST = 60  # of a word, in characters
 
@@ -59,7 +58,7 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
     """Add the column `VOTE`, Int8: what the words of a column mean."""
     word = _words_in(table, column)
     meant = word.replace(
-        {_word(name): "" if vote is None else str(vote) for name, vote in words.items()}
+        {schema.word_of(name): "" if vote is None else str(vote) for name, vote in words.items()}
     )
     added = table.with_columns([meant.alias(VOTE)])
     parser = schema.votes(added, VOTE)
@@ -91,11 +90,11 @@ def in_own_words(table: Table, words: Mapping[str, object], column: str = "vote"
     """Return a table whose votes, or labels, in a user's own words are numbers."""
     require(table, [column], "columns")
     sides = {
-        _word(word): SHOWN[str(side).lower()]
+        schema.word_of(word): SHOWN[str(side).lower()]
         for word, side in words.items()
         if str(side).lower() in SHOWN
     }
-    meanings = as_words({word: m for word, m in words.items() if _word(word) not in sides})
+    meanings = as_words({word: m for word, m in words.items() if schema.word_of(word) not in sides})
     if sides:
         require(table, ["order"])
     vote, is_of_side = pl.col(VOTE), _words_in(table, column).is_in(list(sides))
@@ -109,17 +108,13 @@ def in_own_words(table: Table, words: Mapping[str, object], column: str = "vote"
 
 def in_own_orders(table: Table, order: Mapping[str, str]) -> Table:
     """Return a table whose orders in a user's own words are AB and BA."""
-    names = {_word(word): str(name) for word, name in order.items()}
+    names = {schema.word_of(word): str(name) for word, name in order.items()}
     return table.with_columns([_words_in(table, "order").replace(names).alias("order")])
-
-
-def _word(value: object) -> str:
-    return re.sub(_WHOLE, r"\1", str(value).strip().lower())
 
 
 def _words_in(table: Table, column: str) -> pl.Expr:
     words = as_text(table, column).str.strip_chars().str.to_lowercase()
-    return words.str.replace(_WHOLE, "${1}")
+    return words.str.replace(schema.WHOLE, "${1}")
 
 
 def _unknown(unknown: Mapping[str, int]) -> str:
