@@ -15,7 +15,7 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet, warn_of
 from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
-from btdagg.votes.labels import Labels, read_labels
+from btdagg.votes.labels import Labels, OnRaters, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import parts_of_column, read_table, read_tables, said
 from btdagg.votes.table import NUMBER, Table
@@ -130,8 +130,7 @@ def decided_frame(
         if certificate.threshold is None:
             remarks.append(certificate.answer)
         else:  # what is made of raters was said of the labels
-            texts = (text for text in certificate.remarks if not text.startswith("raters disagree"))
-            remarks += texts
+            remarks += [text for text in certificate.remarks if not isinstance(text, OnRaters)]
     decided = decisions(votes, model, certificate=certificate)
     grades = people.scale.values
     shares = decided.select(f"p_{name}" for name in model.label_names).to_numpy()

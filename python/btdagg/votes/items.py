@@ -22,7 +22,7 @@ from btdagg._util.validation import (
     same_length,
     unmasked,
 )
-from btdagg.votes.labels import RATERS, Labels, n_disputed, rater_remarks, shares_in
+from btdagg.votes.labels import RATERS, Labels, OnRaters, n_disputed, rater_remarks, shares_in
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.table import listing
@@ -310,7 +310,7 @@ class Items(Readable):
                 labelled.__dict__.update(ratings=whole.astype(np.int64))
         labels = self.label_scale.labels[self.label_scale.places(labelled.labels)]
         remarks = rater_remarks(self.label_scale, self.raters, disputed, len(rows))
-        is_said = any(remark.startswith("raters disagree") for remark in self.remarks)
+        is_said = any(isinstance(remark, OnRaters) for remark in self.remarks)
         labelled.__dict__.update(
             labels=labels,
             n_unlabelled=self.n_unlabelled + len(self) - len(rows),

@@ -258,6 +258,12 @@ def n_disputed(rows: pl.DataFrame) -> int:
     return int((rows[_SHARES].list.max() < 1).sum()) if _SHARES in rows.columns else 0
 
 
+class OnRaters(str):
+    """A remark on raters who disagree, which is said once."""
+
+    __slots__ = ()
+
+
 def rater_remarks(
     scale: Scale, raters: str, n_disputed: int, n_labelled: int, *, of_estimates: bool = False
 ) -> tuple[str, ...]:
@@ -278,7 +284,8 @@ def rater_remarks(
         treatment = "they are left out, so results are about items on which people agree"
     elif raters == "mean" and of_estimates:
         treatment = "each counts as the mean of its raters"
-    return (f"raters disagree on {n_disputed} of {n_labelled} labelled items: {treatment}",)
+    on = f"raters disagree on {n_disputed} of {n_labelled} labelled items"
+    return (OnRaters(f"{on}: {treatment}"),)
 
 
 def _split(rows: Table, scale: Scale, raters: RaterRule) -> Labels:
