@@ -442,10 +442,7 @@ class Project:
         *,
         signs: bool = False,
     ) -> tuple[Votes, Labels]:
-        """Read rows of votes and labels that pass a filter, as a model was fitted if there is one.
-
-        A column `task` of the labels is one of the votes.
-        """
+        """Read rows of votes and labels that pass a filter; as those of a model if there is one."""
         from btdagg.votes.join import with_task
         from btdagg.votes.labels import read_labels
         from btdagg.votes.source import with_item

@@ -319,11 +319,9 @@ def certify(
     within : int
         Of grades, how many grades apart is still agreement.
     covariates : optional
-        As of `btdagg.votes.Items.with_covariates`; ``"auto"`` is without standings, which are
-        refused: of new items they would be made of other votes.
+        As of `btdagg.votes.Items.with_covariates`, but for standings, which new items would change.
     provenance : Provenance, optional
-        Where the votes are from, for a model that is calibrated here; known of votes and labels
-        that were read.
+        Where the votes are from, for a model that is calibrated here; known of tables.
 
     Returns
     -------

@@ -55,10 +55,9 @@ def decisions(
     probabilities : bool
         Whether to add the probabilities of the labels.
     refresh : bool
-        Whether to compute standings from these votes, in place of those the model was fitted with;
-        a warning says so.
+        Whether to take standings from these votes and not from the model; a warning says so.
     trust_unlike : bool
-        Whether to trust labels also if the votes as a whole differ from those that were certified.
+        Whether to trust labels even if the votes as a whole differ from those that were certified.
 
     Returns
     -------
@@ -72,9 +71,8 @@ def decisions(
     Warns
     -----
     ProvenanceWarning
-        If the votes differ from those that the model was fitted to, or, by `Certificate.likeness`
-        at the 1% level, from those that were certified; then no label is trusted. Of counts whose
-        items a rule stopped this is not known, since their votes agree.
+        If the votes differ from those that the model was fitted to; or, by `Certificate.likeness`
+        at the 1% level, from those certified (of counts by a rule this is not known).
 
     Examples
     --------

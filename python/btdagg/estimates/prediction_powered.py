@@ -357,10 +357,8 @@ def estimate(
         default models are calibrated on these, and predict items of groups that they did not see.
     prior : optional
         Of the calibration, as `btdagg.calibrate` takes it. Of no meaning with `model` or a panel.
-    level : float
-        Of the intervals.
-    seed : int
-        Of the folds.
+    level, seed : float and int
+        Of the intervals, and of the folds.
 
     Raises
     ------

@@ -167,7 +167,6 @@ def recalibrate(
     names : two str
         What the judges are called in the answer.
     level : float
-        Of the intervals.
     protocol : CrossFit, optional
         How errors are estimated: on items that neither model has seen.
 

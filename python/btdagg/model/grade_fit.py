@@ -37,11 +37,9 @@ _WEAK = 0.1  # share of the parts without neighbours beside neighbours
 
 
 class _PriorPart(NamedTuple):
-    """Where a part of the prior expects beta and the cuts, in steps from the middle of the scale.
-
-    Standard deviations: of the `shift` and `stretch` of all cuts, the `spread` of each by itself,
-    and the `frequency` of the log odds of neighbouring grades whatever the votes are.
-    """
+    # Where a part of the prior expects beta and the cuts, in steps from the middle of the scale.
+    # Standard deviations: of the `shift` and `stretch` of all cuts, the `spread` of each by itself,
+    # and the `frequency` of the log odds of neighbouring grades whatever the votes are.
 
     name: str
     share: float

@@ -165,10 +165,8 @@ def bootstrap(
         Number of refits, at least 2.
     level : float
         Coverage of the intervals, above 0 and below 1.
-    seed : int
-        The same seed draws the same items, at any number of threads.
-    n_threads : int
-        Threads over the refits; they do not change a bit of the result.
+    seed, n_threads : int
+        The same seed draws the same items, at any number of threads over the refits.
     prior, covariates, **options
         As for `calibrate`, where the options are `alpha`, `kappa` and `bounds`. With covariates
         labels may be NaN: these items give scales alone.
