@@ -350,8 +350,11 @@ def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> 
     if scale:
         how: Any = {"columns": LABEL_COLUMNS, "are_grades": True}
         return scale if are_means(_numbers_in(labels), scale) else _likely(labels, remarks, **how)
-    with suppress(InputError):
+    try:
         return read_labels(labels).scale
+    except InputError as error:
+        if error.row is not None:  # a slip, which is shown where the labels are read
+            return None
     with suppress(InputError):
         return _likely(labels, remarks, LABEL_COLUMNS, are_grades=True)
     return None

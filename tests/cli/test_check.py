@@ -190,6 +190,7 @@ def test_counts_are_read_as_votes(folder, cli, quick_commands):
     for first, second, name in (
         (range(60), [1] * 60, "2"),
         ([0.5] * 60, [1] * 60, "2"),
+        ([0, 1] * 30, [1] * 60, "2"),
         ([2] * 60, [2] * 60, "1.0"),
     ):
         other = pl.DataFrame({"item": [*range(60)], "1": first, name: second})

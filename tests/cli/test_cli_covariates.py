@@ -85,6 +85,8 @@ def test_tasks_and_groups_are_apart_where_something_is_known(files, capsys, tmp_
     assert btdagg.calibrate(*tables, covariates=("standing",)).n_labels == 160
     scores = btdagg.evaluate(*tables, covariates=("standing",), protocol=QUICK)
     assert len(scores.cells) == 2
+    with pytest.raises(btdagg.InputError, match="is in two tasks"):
+        btdagg.compare(*tables[:1] * 2, tables[1], n_votes=(1, 2), covariates="mine")
     rng = np.random.default_rng(0)
     grades = pl.DataFrame({"item": np.arange(120).repeat(3), "score": rng.integers(1, 6, 360)})
     grades = grades.with_columns(system=pl.col("item") % 3, prompt=pl.col("item") // 3)

@@ -177,6 +177,10 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted_by_any_door():
     )
     with pytest.warns(ProvenanceWarning, match="differ from those that were certified"):
         assert not btdagg.decisions(btdagg.read_votes(late), certificate)["trusted"].any()
+    # Nor does one item with few votes hide the others' later ones.
+    short = late.filter((pl.col("item") != COLUMNS["item"][0]) | (place < 2))
+    with pytest.warns(ProvenanceWarning, match="differ from those that were certified"):
+        assert not btdagg.decisions(btdagg.read_votes(short), certificate)["trusted"].any()
     with pytest.raises(btdagg.InputError, match="trust_unlike is True, expected False without a"):
         btdagg.decisions(table, certificate.model, trust_unlike=True)
     # Those of a kind that end when they agree are alike, by as many votes as all have.
@@ -184,8 +188,10 @@ def test_votes_unlike_those_that_were_certified_are_not_trusted_by_any_door():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ProvenanceWarning)
         assert btdagg.decisions(own, certificate)["trusted"].any()
-        in_order = btdagg.read_votes(pl.DataFrame(COLUMNS).sort("item", "vote"))
-        assert btdagg.decisions(in_order, certificate)["trusted"].any()
+        in_order = pl.DataFrame(COLUMNS).sort("item", "vote")
+        fewer = in_order.filter((pl.col("item") != COLUMNS["item"][0]) | (place < 2))
+        for rows in (in_order, fewer):
+            assert btdagg.decisions(btdagg.read_votes(rows), certificate)["trusted"].any()
         lead = pl.col("vote").cum_sum().over("item").abs().cum_max().over("item")
         stopped = own.frame.filter(lead.shift(1).over("item").fill_null(0) < 2)
         btdagg.decisions(btdagg.read_votes(stopped), certificate)

@@ -207,6 +207,8 @@ def test_a_slip_of_the_pen_is_shown_by_its_row():
         with pytest.raises(InputError, match="their scale is not given") as error:
             btdagg.decide(pd.DataFrame(VOTES), pd.DataFrame(people | {"label": labels}))
         assert [*error.value.advice] == ["label_scale"]
+    with pytest.raises(InputError, match="row 1, column vote: got inf"):
+        btdagg.read_votes({"item": [1, 2], "vote": [float("inf")] * 2})
     words = {"1": "A", "2": "B"}
     votes = btdagg.read_votes({"item": [1, 2, 3], "vote": ["+2", "2.0", "1"]}, words=words)
     assert votes.frame["vote"].to_list() == [-1, -1, 1]

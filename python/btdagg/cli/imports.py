@@ -93,7 +93,7 @@ def import_(
         )
     project = Project().with_keys(keys or ())
     how: Any = {"kind": kind, "answer_pattern": answer_pattern}
-    names_label = kind is None and project.said("labels", "label") is not None
+    names_label = kind is None and ("labels" in project.keys or "label" in project.keys)
     table = "labels" if kind == "labels" or names_label else "votes"
     scale = project.said(table, "scale")
     forbid(

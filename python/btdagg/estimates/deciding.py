@@ -121,8 +121,10 @@ def decisions(
         trusted = replace(certificate, model=decider).trusted(counts, **how)
         columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **how))
         if rule is None or isinstance(items, Votes):
-            which = _alike(certificate, items, counts, has_label)
-            pvalue = certificate.likeness(which, groups=_groups_of(items, rows, has_label))
+            alike, which = _alike(certificate, items, counts, has_label)
+            groups = _groups_of(items, rows, has_label)
+            groups = None if groups is None else groups[which]
+            pvalue = certificate.likeness(alike[which], groups=groups)
             if pvalue is not None and pvalue < _UNLIKE:
                 found = f"(p = {pvalue:.1g}, below {_UNLIKE})"
                 answer = (
@@ -154,16 +156,18 @@ def _has_counts(items: Any, scale: Scale) -> bool:
 
 def _alike(
     certificate: Certificate, items: Any, counts: NDArray[Any], has_label: NDArray[np.bool_]
-) -> NDArray[Any]:
-    # As many votes of each item as all have: items that were stopped early have votes that agree.
-    number = np.rint(counts.sum(axis=-1)).astype(int)
-    if not isinstance(items, Votes) or items.are_counts or not number.size:
-        return counts
-    fewest = max(int(number.min()), 2)
-    if number.max() <= fewest:
-        return counts
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    # Counts of as many votes of each item, of each judge, as all but a twentieth have, and which
+    # items these are: items that were stopped early have votes that agree.
+    number = np.rint(counts.sum(axis=-1)).astype(int).reshape(len(counts), -1).min(axis=1)
+    every = np.ones(len(counts), dtype=np.bool_)
+    if not isinstance(items, Votes) or items.are_counts or not len(counts):
+        return counts, every
+    fewest = max(int(np.quantile(number, 0.05, method="lower")), 2)
+    if counts.sum(axis=-1).max() <= fewest:
+        return counts, every
     some = items.items(n_votes=fewest, judges=getattr(certificate.model, "judges", ()))
-    return np.asarray(some.counts[has_label])
+    return np.asarray(some.counts[has_label]), number >= fewest
 
 
 def _groups_of(items: Any, rows: pl.DataFrame, has_label: NDArray[np.bool_]) -> Any:

@@ -286,12 +286,10 @@ def _labelled(
     if isinstance(labels, Labels):
         decisions = [] if needs.decisions is None else [needs.decisions]
         votes = way if isinstance(way, Votes) else None
-        if votes is None:
-            joined = join(None, labels, Items.of(way))
-        elif covariates is None:
-            joined = join(votes, labels, votes.items(n_votes=n_votes, decisions=decisions))
-        else:
-            joined = votes.with_labels(labels, n_votes, decisions=decisions)
+        of_votes = (
+            Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
+        )
+        joined = join(votes, labels, of_votes)
         joined = joined if covariates is None else joined.with_covariates(covariates)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}

@@ -30,7 +30,7 @@ from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Table
 from btdagg.votes.items import Items
-from btdagg.votes.join import labels_of, require_labels, with_task
+from btdagg.votes.join import join, labels_of, require_labels, with_task
 from btdagg.votes.labels import Labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
@@ -211,7 +211,9 @@ def _joined(
 ) -> Items:
     if covariates is None:
         return votes.labelled(labels, n_votes, **needed)
-    return votes.with_labels(labels, n_votes, **needed).with_covariates(covariates).labelled()
+    items: Items = join(votes, labels, votes.items(n_votes=n_votes, **needed))
+    labelled: Items = items.with_covariates(covariates).labelled()
+    return labelled
 
 
 def _protocols(protocol: Protocol, n_labels: Sequence[int] | None) -> dict[int | None, Protocol]:

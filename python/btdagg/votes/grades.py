@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -115,12 +116,17 @@ def scale_of_columns(table: Table) -> Scale | None:
         return None
     numbers = [pl.col(name).cast(pl.Float64, strict=False) for name in named]
     are_whole = pl.all_horizontal((number % 1 == 0) & (number >= 0) for number in numbers)
-    total = pl.sum_horizontal(numbers)
-    sizes = table.collect(table.data.lazy().select(total, whole=are_whole.fill_null(False)))
-    # Items mostly have as many votes; grades of raters have other sums.
-    _, numbers_of = np.unique(sizes.to_series().to_numpy(), return_counts=True)
-    are_alike = bool(sizes.height) and 2 * numbers_of.max() >= sizes.height
-    return Scale(points) if are_alike and sizes["whole"].all() else None
+    total, most = pl.sum_horizontal(numbers), pl.max_horizontal(numbers)
+    columns = {"whole": are_whole.fill_null(False), "most": most}
+    sizes = table.collect(table.data.lazy().select(total, **columns))
+    totals, largest = sizes.to_series().to_numpy(), sizes["most"].to_numpy()
+    if not len(totals) or not sizes["whole"].all():
+        return None
+    # Items mostly have as many votes, and not one for each point that has any: grades of raters
+    # have other sums, and those who pass are ones.
+    _, numbers_of = np.unique(totals, return_counts=True)
+    are_alike = 2 * numbers_of.max() >= len(totals)
+    return Scale(points) if are_alike and not largest.max() == 1 < totals.max() else None
 
 
 def stated_scale(table: Table) -> Scale | None:
@@ -152,7 +158,7 @@ def likely_scale(
 
 
 def _is_beyond(text: str) -> bool:
-    return is_number(text) and abs(float(text)) > 1
+    return is_number(text) and 1 < abs(float(text)) < math.inf
 
 
 def _are_grades(table: Table, column: str, words: Mapping[str, object] | None) -> bool:
@@ -201,6 +207,7 @@ def _not_said(
         say = f"criteria differ ({scales}), so choose one: {{advice}}"
     return InputError(
         f"{table.source}: {table.title(column)}s are {got}, and their scale is not given; {say}",
+        source=table.source,
         argument=argument,
         advice=advice,
     )

@@ -79,7 +79,11 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     label_rows = everything.select(pl.all().gather(row))
     groups = counted.groups
     if "group" in label_rows.columns:
-        groups = np.array(label_rows["group"].to_list(), dtype=object)
+        alone = pl.when(row.is_null()).then(
+            pl.format(" {}", pl.Series("item", counted.ids.tolist()))
+        )
+        names = label_rows.select(pl.coalesce("group", alone)).to_series()
+        groups = np.array(names.to_list(), dtype=object)
     joined = replace(
         counted,
         labels=label_rows["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
@@ -302,6 +306,7 @@ def all_items(
             [task_items.label_rows for task_items in parts], how="diagonal_relaxed"
         ),
         raters=labels.raters,
+        n_without_votes=n_without_votes,
         table=votes,
         groups=in_groups if n_without_group < len(rows) or is_shared else None,
         scale=items.scale,
