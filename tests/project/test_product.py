@@ -125,6 +125,7 @@ GRADES = "grades", "grade counts"
 SINGLE = "needs single votes, but these are counts"
 NO_JUDGE = "no column 'judge'; found item, minus, tie, plus"
 GRADED = "expected a mirrored scale, with two sides, for a"
+PAIRS_ALONE = "expected votes of pairs; btdagg.calibrate takes grades"
 
 TWO_SCALES = "expected that of the votes, .* so that slopes can be compared"
 
@@ -132,7 +133,7 @@ TWO_SCALES = "expected that of the votes, .* so that slopes can be compared"
 NOT_BY_FUNCTION = {
     **dict.fromkeys([("calibrate_panel", name) for name in GRADES], f"{GRADED} panel"),
     ("calibrate_panel", "counts"): NO_JUDGE,
-    **dict.fromkeys([("bootstrap", name) for name in GRADES], "expected votes of pairs"),
+    **dict.fromkeys([("bootstrap", name) for name in GRADES], PAIRS_ALONE),
     **dict.fromkeys([("fit_prior", name) for name in GRADES], f"{GRADED} Davidson model"),
     **dict.fromkeys([("forecast", name) for name in GRADES], f"{GRADED} Davidson model"),
     ("compare", "counts"): SINGLE,
