@@ -102,6 +102,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tests/public_types.py
 	printf '[mypy]\nfollow_imports = skip\nignore_missing_imports = true\n' > $(VENV)/stubtest.ini
 	$(BIN)/python -m mypy.stubtest --mypy-config-file $(VENV)/stubtest.ini btdagg._core
 	$(BIN)/zizmor --offline --quiet .github action.yml examples/release_gate/release-gate.yml
