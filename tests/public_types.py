@@ -1,4 +1,4 @@
-"""What type checkers see of the public names; `make lint` runs it after mypy, whose cache it reads."""
+"""What type checkers see of the public names; `make lint` runs it on the cache of its mypy."""
 
 import importlib
 import subprocess

@@ -434,7 +434,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         texts += [f"{text[0].upper()}{text[1:]}." for text in on_sides(parts)]
         points = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
-        if groups is not None:
+        if parts[0].groups is not None:
             groups = np.concatenate([joined.groups for joined in parts])
         elif len({*ids.tolist()}) < len(ids):  # the criteria of an item
             groups = ids

@@ -157,6 +157,34 @@ def test_tables_are_joined_by_item_and_what_one_lacks_is_left_out():
     assert found.difference == pytest.approx(expected.difference, abs=1e-12)
 
 
+def test_groups_may_be_a_column_of_the_votes_of_either_way():
+    plain = [table(sample, range(N)) for sample in (SAMPLE, OTHER)]
+    grouped = [
+        read_votes({**sample.vote_columns(), "group": np.repeat(GROUPS, 8)})
+        for sample in (SAMPLE, OTHER)
+    ]
+    labels = {"item": np.arange(N), "label": LABELS}
+    in_labels = read_labels({**labels, "group": GROUPS})
+    expected = compare(*plain, in_labels, protocol=FEW)
+    for first in (plain, grouped):
+        for second in (plain, grouped):
+            gold = in_labels if first is second is plain else read_labels(labels)
+            assert str(compare(first[0], second[1], gold, protocol=FEW)) == str(expected)
+    alone = compare(*plain, read_labels(labels), protocol=FEW)
+    assert (expected.n_groups, alone.n_groups) == (17, N)
+    scores = [evaluate(*way).cells[0].methods[0].interval() for way in (
+        (plain[0], in_labels), (grouped[0], read_labels(labels)), (plain[0], read_labels(labels))
+    )]  # fmt: skip
+    assert scores[0] == scores[1] != scores[2]
+    # An item whose votes have no group either is a group of its own.
+    some = read_votes(
+        {**SAMPLE.vote_columns(), "group": np.repeat([*GROUPS[:40], *[None] * 20], 8)}
+    )
+    assert some.labelled(read_labels(labels)).groups.tolist() == [
+        *GROUPS[:40], *(f" {item}" for item in range(40, N))
+    ]  # fmt: skip
+
+
 def test_a_panel_is_compared_with_one_of_its_judges():
     counts = np.stack([SAMPLE.counts, OTHER.counts], axis=1)
     few = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=3), GroupTest())

@@ -332,8 +332,10 @@ def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
     tables = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in counts.values()]
     content = [np.stack(tables, axis=1), of_first.labels]
     content += [column for key in sorted(columns) for column in columns[key]]
+    grouped = of_second if of_first.groups is None else of_first
+    known = {name: getattr(grouped, name) for name in ("group_numbers", "groups", "units")}
     for way in (of_first, of_second):
-        way.__dict__.update(group_numbers=of_first.group_numbers, content=content)
+        way.__dict__.update(known | {"content": content})
     return of_first, of_second
 
 

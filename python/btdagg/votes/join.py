@@ -77,13 +77,15 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     shares = shares[row.fill_null(len(everything)).to_numpy()]
     n_without_votes = n_labels - int((row < n_labels).sum())
     label_rows = everything.select(pl.all().gather(row))
+    if votes is not None and "group" in votes.columns:
+        of_votes = facts_of(votes, ids, ["group"])["group"]
+        given = label_rows["group"].fill_null(of_votes) if "group" in labels.columns else of_votes
+        label_rows = label_rows.with_columns(group=given)
     groups = counted.groups
     if "group" in label_rows.columns:
-        alone = pl.when(row.is_null()).then(
-            pl.format(" {}", pl.Series("item", counted.ids.tolist()))
-        )
-        names = label_rows.select(pl.coalesce("group", alone)).to_series()
-        groups = np.array(names.to_list(), dtype=object)
+        names = zip(label_rows["group"].to_list(), ids.tolist(), strict=True)
+        alone = [f" {item}" if name is None else name for name, item in names]
+        groups = np.array(alone, dtype=object)
     joined = replace(
         counted,
         labels=label_rows["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
@@ -221,8 +223,8 @@ def all_items(
         require(votes, [panel])
         judges = tuple(votes.values(panel).drop_nulls().unique().sort())
     # A judge's grades of one item are of one response, which a system gave.
-    optional = ["group"] if votes.scale.mirrored else ["group", "system"]
-    of_votes = [*(name for name in optional if name in votes.columns), *columns]
+    has_systems = "system" in votes.columns and not votes.scale.mirrored
+    of_votes = [*(["system"] if has_systems else []), *columns]
     tables, parts = [], []
     remarks: list[str] = []
     bare: list[str] = []
@@ -253,8 +255,8 @@ def all_items(
             f"{n_looks} labels of {labels.source} are left out: their items were not drawn at "
             "random (probability 0)"
         )
-    groups = [name for name in ("group", "group of votes") if name in rows.columns]
-    rows = rows.with_columns(group=pl.coalesce(*groups, pl.lit(None, pl.String)))
+    if "group" not in rows.columns:
+        rows = rows.with_columns(group=pl.lit(None, pl.String))
     n_without_group = rows["group"].null_count()
     key = items.scale.mode.key
     alone = pl.format(" {}" * len(key), *key)  # no group begins with a blank
