@@ -10,7 +10,7 @@ from scipy import stats
 import btdagg
 from btdagg import InputError, estimate
 from btdagg.estimates.mean import effective_number, limits_of
-from btdagg.estimates.population import cross_fitted, quantities_of
+from btdagg.estimates.population import calibrated, cross_fitted, quantities_of
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
 VALUES = {name: np.array(values) for name, values in quantities_of(btdagg.PAIRS).items()}
@@ -146,6 +146,13 @@ def test_each_item_is_predicted_by_a_model_that_did_not_see_its_group():
         seen = labelled[~mine]
         model = btdagg.calibrate(counts[seen], gold[seen], prior="weak").model
         assert (table == model.predict_proba(rows)).all()
+    # Of raters who disagree each label is worth its share.
+    shares = 0.75 * outcomes + 0.25 * outcomes[:, ::-1]
+    tables, fold = cross_fitted(counts[labelled], shares, groups, rows, "weak", 0)
+    for number, table in enumerate(tables):
+        training = (part[fold != number] for part in (counts[labelled], shares, groups))
+        model = calibrated(*training, "weak", (btdagg.PAIRS, btdagg.PAIRS))
+        assert table == pytest.approx(model.predict_proba(rows), abs=1e-5)
 
 
 def test_labels_alone_are_the_plain_mean_with_a_jackknife():

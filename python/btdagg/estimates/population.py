@@ -36,9 +36,11 @@ from btdagg.estimates.mean import (
 )
 from btdagg.evaluation.new_items import MUCH
 from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import quiet
+from btdagg.model.calibration_set import Bounds, quiet
 from btdagg.model.covariates import columns_for, known_of
+from btdagg.model.davidson import DavidsonModel
 from btdagg.model.labelled import LabelledRows
+from btdagg.model.posterior import refitted
 from btdagg.votes.items import Items, tables_only
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
@@ -241,6 +243,8 @@ def cross_fitted(
     if sign is not None:
         content = [_turned(values, sign < 0) for values in content]
     fold = deal(groups, content, n_folds, seed)
+    if rows.ndim == 2 and scales[0].mirrored and prior == "weak" and not covariates:
+        return _cross_fitted_pairs(counts, outcomes, fold, rows), fold
     tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     for number in range(n_folds):
         seen = fold != number
@@ -253,6 +257,19 @@ def cross_fitted(
         known = {covariate.name: covariates[covariate.name] for covariate in model.covariates}
         tables[number] = model.predict_proba(rows, covariates=known or None)
     return tables, fold
+
+
+def _cross_fitted_pairs(
+    counts: NDArray[Any], outcomes: Floats, fold: NDArray[np.int64], rows: NDArray[Any]
+) -> Floats:
+    # What `calibrated` finds fold by fold, in half the time: the fits share their tables.
+    row, place = np.nonzero(outcomes)
+    weights = outcomes[row, place] * (fold[row] != np.arange(fold.max() + 1)[:, None])
+    weights *= (weights.sum(axis=1) / (weights**2).sum(axis=1))[:, None]  # what labels are worth
+    sides = (place - 1).astype(np.int8)
+    counts = np.asarray(counts[row], dtype=np.float64)
+    thetas = refitted(counts, sides, weights, "weak", 1.0, 1.0, Bounds())
+    return np.array([DavidsonModel(*theta).predict_proba(rows) for theta in thetas.tolist()])
 
 
 def calibrated(
