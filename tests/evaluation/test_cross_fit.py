@@ -62,6 +62,24 @@ def test_an_item_s_loss_is_of_models_that_did_not_see_its_group():
     assert found.n_calibration == 72
 
 
+@pytest.mark.parametrize("prior", [None, "weak", "of another task"])
+def test_models_fitted_at_once_decide_as_those_fitted_one_by_one(prior):
+    if prior == "of another task":
+        other = simulate("rb2-focus", 90, 6, seed=4)
+        prior = btdagg.fit_prior({"focus": (other.counts, other.labels)})
+    splitter = CrossFit(n_folds=5, n_repeats=2, n_refits=3, seed=1)
+    for counts in (COUNTS, COUNTS * 0.7):
+        items, method = Items(counts=counts, labels=LABELS), Calibrated(prior=prior)
+        at_once, one_by_one = (
+            cross_scores([items], [method], Protocol(splitter, GroupTest()), observe=observe)[0][0]
+            for observe in (None, lambda fitted: None)
+        )
+        for found, expected in zip(at_once.methods, one_by_one.methods, strict=True):
+            assert (found.counts == expected.counts).all()
+        losses = [cell.new_items.losses["mae"] for cell in (at_once, one_by_one)]
+        assert (losses[0].of_items == losses[1].of_items).all()
+
+
 def test_refits_under_weights_are_fits_to_the_items_drawn():
     weights = CrossFit(n_refits=20, seed=2).resampled(GROUPS)
     assert (weights.sum(axis=1) == 90).all()

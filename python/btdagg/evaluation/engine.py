@@ -51,17 +51,34 @@ def cross_scores(
         splitter.draw(len(part), part.group_numbers if by_name else part.groups, part.content)
         for part in parts
     ]
-    for splits in zip(*drawn, strict=True):
+    known: list[NDArray[Any] | None] = [None] * len(methods)
+    if isinstance(splitter, CrossFit) and len(parts) == 1 and observe is None:
+        of_part = [*drawn[0]]
+        drawn = [iter(of_part)]
+        seen = np.zeros((len(of_part), len(parts[0])))
+        for in_split, (calibrated, _) in zip(seen, of_part, strict=True):
+            in_split[calibrated] = 1.0
+        at_once = [_at_once(method, parts[0], seen) for method in methods]
+        known = [None if decide is None else decide(parts[0]) for decide in at_once]
+    for number, splits in enumerate(zip(*drawn, strict=True)):
         for source, (calibrated, held_out), row in zip(parts, splits, decisions, strict=True):
             ready: Sequence[Aggregator] = methods
             if neighbourhood is not None:
                 ready = with_neighbours(methods, neighbourhood.prior(held_out))
             counts, labels = source.decided_by[calibrated], source.labels[calibrated]
-            fitted = [quiet_fit(method, counts, labels) for method in ready]
+            fitted = [
+                quiet_fit(method, counts, labels) if of_splits is None else method
+                for method, of_splits in zip(ready, known, strict=True)
+            ]
             if observe is not None:
                 observe(fitted)
             for target, (_, left), decided in zip(parts, splits, row, strict=True):
-                by_method = [_labels_of(method, target, left) for method in fitted]
+                by_method = [
+                    _labels_of(method, target, left)
+                    if of_splits is None
+                    else of_splits[number, left]
+                    for method, of_splits in zip(fitted, known, strict=True)
+                ]
                 decided.append(_SplitDecisions(np.stack(by_method), left, len(calibrated)))
         if progress is not None:
             progress()
@@ -242,12 +259,17 @@ def _new_items(
     return NewItems(losses, part.group_numbers, NewItems({"mae": of_people}, units, alpha=alpha))
 
 
+def _at_once(method: Aggregator, source: Items, weights: NDArray[np.float64]) -> _Refits | None:
+    decide = None
+    if isinstance(method, Refittable) and not needs_of(method).neighbours:
+        decide = method.refitted(source.decided_by, source.labels, weights)
+    return None if decide is None else lambda part: decide(part.decided_by)
+
+
 def _refitted(method: Aggregator, source: Items, weights: NDArray[np.float64]) -> _Refits:
     """Fit a method with each row of weights; return what labels items by all: (refits, items)."""
-    if isinstance(method, Refittable):
-        decide = method.refitted(source.decided_by, source.labels, weights)
-        if decide is not None:
-            return lambda part: decide(part.decided_by)
+    if (decide := _at_once(method, source, weights)) is not None:
+        return decide
     fitted = []
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))
