@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ def simulated(regime, size, n_sets):
     return level, held
 
 
+@cache
 def labelled(folder, judge, task):
     where = {"judge": judge, "task": task, "template": "base", "temperature": "default"}
     votes = btdagg.read_votes(folder / "votes.parquet").filter(where)

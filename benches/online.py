@@ -314,7 +314,7 @@ def known_of_items(smoke: bool) -> None:
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for family, size in itertools.product(("vicuna80", "topical", "rb2"), (50, 100)):
         of_family = []
-        for name, cell in cells_of(family).items():
+        for name, cell in list(cells_of(family).items())[: 2 if smoke else None]:
             n = int(cell.counts.sum(axis=1).max())
             full = np.flatnonzero(cell.counts.sum(axis=1) == n)
             found = [
