@@ -9,8 +9,10 @@ from scipy import optimize, stats
 
 import btdagg
 from btdagg import InputError, estimate_systems
+from btdagg._util.wording import fixed
 from btdagg.estimates.strengths import Comparisons, PairStatistics
 from btdagg.model.intervals import ParameterInterval
+from btdagg.report.tables import systems_table
 
 MODEL = btdagg.DavidsonModel(beta=1.2, eta0=0.5, gamma=0.8)
 VOTES = {
@@ -320,6 +322,11 @@ def test_a_baseline_has_strength_0_and_changes_no_difference():
     shares = np.unique(known, return_counts=True)[1] / len(known)
     half = stats.t.ppf(0.975, 1 / (shares**2).sum() - 1) * error
     assert (one.low, one.high) == pytest.approx((one.estimate - half, one.estimate + half))
+    table = systems_table(against)
+    shown = {row[0].text: row[table.header.index("strength")].text for row in table.rows}
+    low, value, high = (fixed(end, signed=True) for end in (one.low, one.estimate, one.high))
+    assert (shown["x"], shown["v"]) == ("0.000", f"{value} ({low} to {high})")
+    assert "+" in shown["v"]
 
 
 def test_ranks_are_clusters_of_corrected_tests():
