@@ -52,7 +52,7 @@ def cross_scores(
         for part in parts
     ]
     known: list[NDArray[Any] | None] = [None] * len(methods)
-    if isinstance(splitter, CrossFit) and len(parts) == 1 and observe is None:
+    if len(parts) == 1 and observe is None:
         of_part = [*drawn[0]]
         drawn = [iter(of_part)]
         seen = np.zeros((len(of_part), len(parts[0])))
