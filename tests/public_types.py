@@ -1,6 +1,7 @@
 """What type checkers see of the public names; `make lint` runs it on the cache of its mypy."""
 
 import importlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,8 @@ def main():
         asked.write_text("\n".join(lines))
         done = subprocess.run(
             [sys.executable, "-m", "mypy", str(asked)],
-            cwd=PYTHON.parent, capture_output=True, text=True, check=False,
+            cwd=PYTHON.parent, env=os.environ | {"MYPYPATH": str(PYTHON)},
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
     seen = [line for line in done.stdout.splitlines() if "Revealed type is" in line]
     if len(seen) != len(names):

@@ -176,6 +176,15 @@ def test_groups_may_be_a_column_of_the_votes_of_either_way():
         (plain[0], in_labels), (grouped[0], read_labels(labels)), (plain[0], read_labels(labels))
     )]  # fmt: skip
     assert scores[0] == scores[1] != scores[2]
+    # Groups that labels name win, and the two ways have to agree.
+    other = read_votes({**OTHER.vote_columns(), "group": np.repeat(GROUPS[::-1], 8)})
+    assert str(compare(plain[0], other, in_labels, protocol=FEW)) == str(expected)
+    with pytest.raises(InputError, match="item 0 is of group 'g0' in first and 'g8' in second"):
+        compare(grouped[0], other, read_labels(labels), protocol=FEW)
+    none = read_votes({**SAMPLE.vote_columns(), "group": [""] * 8 * N})
+    assert none.labelled(read_labels(labels)).groups is None
+    for ways in ((none, grouped[1]), (grouped[0], none)):
+        assert compare(*ways, read_labels(labels), n_votes=(3, 8), protocol=FEW).n_groups == 17
     # An item whose votes have no group either is a group of its own.
     some = read_votes(
         {**SAMPLE.vote_columns(), "group": np.repeat([*GROUPS[:40], *[None] * 20], 8)}

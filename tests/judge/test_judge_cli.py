@@ -172,7 +172,8 @@ def test_run_says_that_labelled_pairs_share_prompts(cli, folder):
     assert status == 0
     n_labels = pl.read_csv("labels.csv").height
     assert (
-        f"{n_labels} items share a prompt with another item, but the labels have no column" in err
+        f"{n_labels} items share a prompt with another item, but neither votes nor labels have a"
+        in err
     )
     assert "each item decided by models calibrated on" in out
 

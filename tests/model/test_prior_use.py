@@ -12,7 +12,7 @@ import btdagg
 from btdagg import Protocol, evaluate
 from btdagg.datasets import simulate
 from btdagg.evaluation import RandomSplits
-from btdagg.evaluation.parts import Neighbourhood
+from btdagg.evaluation.parts import Neighbourhood, belonging
 from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.model.calibration_set import Bounds
 from btdagg.model.posterior import refitted
@@ -79,6 +79,17 @@ def test_neighbours_never_see_what_is_held_out():
     }
     alone = Neighbourhood(own, {"shares": (shares, own)})
     assert alone.prior(np.arange(12)) is None
+    # Of items and groups: a neighbour that knows no groups has the items all the same.
+    columns = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
+    votes = btdagg.read_votes({"item": np.arange(12), **columns, "group": own})
+    gold = btdagg.read_labels({"item": np.arange(12), "label": labels})
+    both = belonging(votes.labelled(gold))
+    around = Neighbourhood(both, {"shares": (shares, both[:, :1]), "grouped": (shares, both)})
+    prior = around.prior(held_out)
+    assert {name: one.n_labels for name, one in prior.neighbours.items()} == {
+        "shares": 9,
+        "grouped": 8,
+    }
 
 
 def test_evaluations_hand_neighbours_to_who_wants_them():

@@ -40,7 +40,7 @@ from btdagg.model.calibration_set import Bounds, quiet
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.labelled import LabelledRows
-from btdagg.model.posterior import refitted
+from btdagg.model.posterior import MANY, refitted
 from btdagg.votes.items import Items, tables_only
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
@@ -243,7 +243,8 @@ def cross_fitted(
     if sign is not None:
         content = [_turned(values, sign < 0) for values in content]
     fold = deal(groups, content, n_folds, seed)
-    if rows.ndim == 2 and scales[0].mirrored and prior == "weak" and not covariates:
+    is_plain = rows.ndim == 2 and scales[0].mirrored and prior == "weak" and not covariates
+    if is_plain and len(np.unique(counts, axis=0)) <= MANY:
         return _cross_fitted_pairs(counts, outcomes, fold, rows), fold
     tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     for number in range(n_folds):

@@ -332,11 +332,27 @@ def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
     tables = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in counts.values()]
     content = [np.stack(tables, axis=1), of_first.labels]
     content += [column for key in sorted(columns) for column in columns[key]]
-    grouped = of_second if of_first.groups is None else of_first
-    known = {name: getattr(grouped, name) for name in ("group_numbers", "groups", "units")}
+    groups, units = _groups_of_both(of_first, of_second)
     for way in (of_first, of_second):
-        way.__dict__.update(known | {"content": content})
+        way.__dict__.update(groups=groups, units=units, content=content)
+    of_second.__dict__.update(group_numbers=of_first.group_numbers)
     return of_first, of_second
+
+
+def _groups_of_both(first: Items, second: Items) -> tuple[Any, Any]:
+    """Groups of the same items, which either way may name, and what was drawn as a whole."""
+    if first.groups is None or second.groups is None:
+        known = second if first.groups is None else first
+        return known.groups, known.units
+    groups = first.groups.copy()
+    for row, (one, other) in enumerate(zip(first.groups, second.groups, strict=True)):
+        if one != other and not str(other).startswith(" "):  # as the group of one item does
+            item = first.ids.tolist()[row]
+            text = f"item {item!r} is of group {one!r} in first and {other!r} in second"
+            forbid(not str(one).startswith(" "), text)
+            groups[row] = other
+    is_by_group = first.units is not None and (first.units == first.groups).all()
+    return groups, groups if is_by_group else first.units
 
 
 def _tables(way: Items) -> list[NDArray[Any]]:

@@ -17,6 +17,7 @@ from btdagg.evaluation.protocol import CrossFit, RandomSplits, SplitTest, signed
 from btdagg.methods import Aggregator
 from btdagg.methods.base import Refittable, is_written, needs_of
 from btdagg.methods.majority import Voted
+from btdagg.model.posterior import MANY
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from btdagg.model.grades import GradeModel
     from btdagg.model.prior import Prior
     from btdagg.votes.items import Items
+
+# Distinct counts up to which random splits, which may see few of many, are fitted at once.
+_FEW = 300
 
 Fitted = TypeVar("Fitted", bound=Aggregator)
 _Refits: TypeAlias = "Callable[[Items], NDArray[np.int8]]"
@@ -58,8 +62,8 @@ def cross_scores(
         seen = np.zeros((len(of_part), len(parts[0])))
         for in_split, (calibrated, _) in zip(seen, of_part, strict=True):
             in_split[calibrated] = 1.0
-        at_once = [_at_once(method, parts[0], seen) for method in methods]
-        known = [None if decide is None else decide(parts[0]) for decide in at_once]
+        if _share_fits(parts[0], seen, MANY if isinstance(splitter, CrossFit) else _FEW):
+            known = [_decided_at_once(method, parts[0], seen) for method in methods]
     for number, splits in enumerate(zip(*drawn, strict=True)):
         for source, (calibrated, held_out), row in zip(parts, splits, decisions, strict=True):
             ready: Sequence[Aggregator] = methods
@@ -130,13 +134,32 @@ class _SplitDecisions(NamedTuple):
     n_calibration: int
 
 
+def _share_fits(items: Items, seen: NDArray[np.float64], most: int) -> bool:
+    """Whether fits to what splits have seen are, to the bit, fits to all items under weights."""
+    n_votes = items.pooled.sum(axis=1)  # a prior is learned for the largest number
+    has_most = seen[:, n_votes == n_votes.max()].any(axis=1).all()
+    return bool(has_most) and len(np.unique(items.pooled, axis=0)) <= most
+
+
+def _decided_at_once(
+    method: Aggregator, part: Items, weights: NDArray[np.float64]
+) -> NDArray[Any] | None:
+    if (decide := _at_once(method, part, weights)) is None:
+        return None
+    return np.stack([_checked(labels, method, part, len(part)) for labels in decide(part)])
+
+
 def _labels_of(
     fitted: Aggregator, part: Items, items: NDArray[np.intp] | None = None
 ) -> NDArray[Any]:
     rows = part.decided_by if items is None else part.decided_by[items]
+    return _checked(fitted.decide(rows), fitted, part, len(rows))
+
+
+def _checked(decided: ArrayLike, method: Aggregator, part: Items, n: int) -> NDArray[Any]:
     labels = part.label_scale.points
-    decided, name = np.ravel(fitted.decide(rows)), f"decisions of {fitted.name}"
-    same_length(name, len(decided), "counts", len(rows))
+    decided, name = np.ravel(decided), f"decisions of {method.name}"
+    same_length(name, len(decided), "counts", n)
     require_rows(np.isin(decided, labels), decided, name, f"one of {', '.join(map(str, labels))}")
     return decided
 

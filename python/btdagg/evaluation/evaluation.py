@@ -299,7 +299,7 @@ def _cells(
 def _sharing(votes: Table, labels: Labels) -> int:
     """Number of labelled items that share a prompt with another, and have no group that says so."""
     table = labels if "prompt" in labels.columns else votes
-    if "group" in labels.columns or "prompt" not in table.columns:
+    if "group" in {*labels.columns, *votes.columns} or "prompt" not in table.columns:
         return 0
     key = [column for column in ("task", "item") if column in table.columns]
     prompts = table.frame.select(*key, "prompt").drop_nulls("prompt").unique()

@@ -133,7 +133,7 @@ def refuse_several_judges(votes: Votes) -> None:
 
 
 class Neighbourhood:
-    """Other parts as neighbours, without what is held out; `own`, (n,), is each item's group."""
+    """Other parts as neighbours, without what belongs together with items that are held out."""
 
     def __init__(
         self, groups: NDArray[Any], others: Mapping[str, tuple[Items, NDArray[Any]]]
@@ -154,7 +154,7 @@ class Neighbourhood:
         for name, (items, names) in self._parts.items():
             if name in self._untouched:
                 neighbours[name] = self._untouched[name]
-            elif (kept := ~np.isin(names, left_out)).any():
+            elif (kept := ~np.isin(names, left_out).reshape(len(items), -1).any(axis=1)).any():
                 part = items[kept]
                 neighbours[name] = neighbour_of(
                     part.pooled, part.labels, part.scale, part.label_scale
@@ -163,10 +163,9 @@ class Neighbourhood:
 
 
 def belonging(items: Items) -> NDArray[np.object_]:
-    """Return what each item belongs to, in all parts: its group, or itself."""
-    if items.groups is not None:
-        groups: NDArray[np.object_] = items.groups
-        return groups
+    """Return what each item belongs to, in all parts: itself, and its group; (n, 1 or 2)."""
     *columns, _ = (n for n in items.scale.mode.key if n == "item" or n in items.table.columns)
     whole = [repr(items.table.values(name).first()) for name in columns]
-    return np.array([" ".join([*whole, repr(n)]) for n in items.ids.tolist()], dtype=np.object_)
+    names = [[" ".join([*whole, repr(n)]) for n in items.ids.tolist()]]
+    names += [] if items.groups is None else [[f"group {name}" for name in items.groups]]
+    return np.array(names, dtype=np.object_).T

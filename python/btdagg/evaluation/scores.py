@@ -83,9 +83,9 @@ class Scores(Displayed, Readable):
         remarks += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in self.skipped]
         if self.n_sharing:
             remarks.append(
-                f"{self.n_sharing} items share a prompt with another item, but the labels have no "
-                "column group. Intervals treat them as independent and may be too narrow; add a "
-                "column group with the prompt's id"
+                f"{self.n_sharing} items share a prompt with another item, but neither votes nor "
+                "labels have a column group. Intervals treat them as independent and may be too "
+                "narrow; add a column group with the prompt's id"
             )
         return *remarks, *(text for cell in cells for text in about_scores(cell))
 

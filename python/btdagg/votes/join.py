@@ -77,12 +77,9 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     shares = shares[row.fill_null(len(everything)).to_numpy()]
     n_without_votes = n_labels - int((row < n_labels).sum())
     label_rows = everything.select(pl.all().gather(row))
-    if votes is not None and "group" in votes.columns:
-        of_votes = facts_of(votes, ids, ["group"])["group"]
-        given = label_rows["group"].fill_null(of_votes) if "group" in labels.columns else of_votes
-        label_rows = label_rows.with_columns(group=given)
+    label_rows = _with_groups(label_rows, votes, ids)
     groups = counted.groups
-    if "group" in label_rows.columns:
+    if "group" in label_rows.columns and label_rows["group"].count():
         names = zip(label_rows["group"].to_list(), ids.tolist(), strict=True)
         alone = [f" {item}" if name is None else name for name, item in names]
         groups = np.array(alone, dtype=object)
@@ -101,6 +98,18 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     if n_without_votes == n_labels:
         joined.__dict__.update(no_labels=_why_no_label(votes, labels, ids))
     return joined
+
+
+def _with_groups(label_rows: pl.DataFrame, votes: Table | None, ids: NDArray[Any]) -> pl.DataFrame:
+    """Take groups that the labels do not name from the votes."""
+    if votes is None or "group" not in votes.columns:
+        return label_rows
+    named = label_rows["group"].to_list() if "group" in label_rows.columns else [None] * len(ids)
+    group = pl.Series(named, dtype=pl.String)
+    if group.null_count():
+        of_votes = facts_of(votes, ids, ["group"])["group"].str.strip_chars()
+        group = group.fill_null(of_votes.replace("", None))
+    return label_rows.with_columns(group=group)
 
 
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
