@@ -34,10 +34,9 @@ if TYPE_CHECKING:
 
 # Neighbours that hold less than this share of the posterior are said not to fit.
 _FIT = 0.5
+# Distinct counts up to which `refitted` finds what fits to those with a weight find: of more than
+# 2,048 that are not whole it looks at a grid.
 MANY = 2000
-"""Distinct counts up to which `refitted` finds what fits to those with a weight find.
-
-Of more than 2,048 that are not whole it looks at a grid."""
 
 
 def _learned(
