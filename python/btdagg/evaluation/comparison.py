@@ -340,7 +340,7 @@ def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
 
 
 def _groups_of_both(first: Items, second: Items) -> tuple[Any, Any]:
-    """Groups of the same items, which either way may name, and what was drawn as a whole."""
+    # Groups of the same items, which either way may name, and what was drawn as a whole.
     if first.groups is None or second.groups is None:
         known = second if first.groups is None else first
         return known.groups, known.units

@@ -135,8 +135,9 @@ class _SplitDecisions(NamedTuple):
 
 
 def _share_fits(items: Items, seen: NDArray[np.float64], most: int) -> bool:
-    """Whether fits to what splits have seen are fits to all items under weights."""
-    n_votes = items.pooled.sum(axis=1)  # a prior is learned for the largest number
+    # Fits to what splits have seen are fits to all items under weights, but for a prior, which is
+    # learned for the largest number of votes.
+    n_votes = items.pooled.sum(axis=1)
     has_most = seen[:, n_votes == n_votes.max()].any(axis=1).all()
     return bool(has_most) and len(np.unique(items.pooled, axis=0)) <= most
 

@@ -101,7 +101,7 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
 
 
 def _with_groups(label_rows: pl.DataFrame, votes: Table | None, ids: NDArray[Any]) -> pl.DataFrame:
-    """Take groups that the labels do not name from the votes."""
+    # Those that the labels do not name are the votes'.
     if votes is None or "group" not in votes.columns:
         return label_rows
     named = label_rows["group"].to_list() if "group" in label_rows.columns else [None] * len(ids)
