@@ -118,8 +118,8 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
             _say_scales(file, table, other, scales)
             parts.setdefault(file.kind, rows)
         except InputError as error:
-            own = TYPED | {"scale": f"--set {file.kind}.scale="}
-            file.problems, file.command = [error.in_options(own.get)], ""
+            options = TYPED | {"scale": f"--set {file.kind}.scale="}
+            file.problems, file.command = [error.in_options(options.get)], ""
     is_whole = {*tables} & {"votes", "labels"} == {*parts}
     supports, verb, where = [], "", ""
     for name in scales if is_whole else ():

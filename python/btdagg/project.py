@@ -354,9 +354,9 @@ class Project:
             words = self._mapping("words", "votes", "labels") or None
             return scales_in(votes, labels, *said, words)
         of_model = model.scale, model.label_scale
-        for kind, scale, own in zip(("votes", "labels"), said, of_model, strict=True):
+        for kind, scale, fitted in zip(("votes", "labels"), said, of_model, strict=True):
             where = self.where(kind, "scale")
-            forbid(scale not in (None, own), f"{where} is {scale}, but the model has {own}")
+            forbid(scale not in (None, fitted), f"{where} is {scale}, but the model has {fitted}")
         return of_model
 
     def criteria_on(self, scale: Scale, label_scale: Scale) -> list[str] | None:

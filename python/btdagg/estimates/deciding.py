@@ -121,10 +121,10 @@ def decisions(
         trusted = replace(certificate, model=decider).trusted(counts, **how)
         columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **how))
         if rule is None or isinstance(items, Votes):
-            alike, which = _alike(certificate, items, counts, has_label)
+            compared, which = _alike(certificate, items, counts, has_label)
             groups = _groups_of(items, rows, has_label)
             groups = None if groups is None else groups[which]
-            pvalue = certificate.likeness(alike[which], groups=groups)
+            pvalue = certificate.likeness(compared[which], groups=groups)
             if pvalue is not None and pvalue < _UNLIKE:
                 found = f"(p = {pvalue:.1g}, below {_UNLIKE})"
                 answer = (

@@ -345,11 +345,11 @@ def _groups_of_both(first: Items, second: Items) -> tuple[Any, Any]:
         known = second if first.groups is None else first
         return known.groups, known.units
     groups = first.groups.copy()
-    for row, (one, other) in enumerate(zip(first.groups, second.groups, strict=True)):
-        if one != other and not str(other).startswith(" "):  # as the group of one item does
+    for row, (group, other) in enumerate(zip(first.groups, second.groups, strict=True)):
+        if group != other and not str(other).startswith(" "):  # as the group of one item does
             item = first.ids.tolist()[row]
-            text = f"item {item!r} is of group {one!r} in first and {other!r} in second"
-            forbid(not str(one).startswith(" "), text)
+            text = f"item {item!r} is of group {group!r} in first and {other!r} in second"
+            forbid(not str(group).startswith(" "), text)
             groups[row] = other
     is_by_group = first.units is not None and (first.units == first.groups).all()
     return groups, groups if is_by_group else first.units
