@@ -185,6 +185,14 @@ def test_groups_may_be_a_column_of_the_votes_of_either_way():
     assert none.labelled(read_labels(labels)).groups is None
     for ways in ((none, grouped[1]), (grouped[0], none)):
         assert compare(*ways, read_labels(labels), n_votes=(3, 8), protocol=FEW).n_groups == 17
+    # Votes that contradict each other matter only where labels name no group.
+    torn = {**SAMPLE.vote_columns(), "group": ["g1", "g2"] * 4 * N}
+    assert read_votes(torn).labelled(in_labels).groups.tolist() == GROUPS.tolist()
+    with pytest.raises(InputError, match="column group: item 0 has 'g1' and 'g2'"):
+        read_votes(torn).labelled(read_labels(labels))
+    unread = read_votes({"item": [0], "vote": [None], "group": ["g1"]}, scale=btdagg.Scale((1, 2)))
+    with pytest.raises(InputError, match="no item has both votes and a label"):
+        unread.labelled(read_labels({"item": [0], "label": [2]}, scale=btdagg.Scale((1, 2))))
     # An item whose votes have no group either is a group of its own.
     some = read_votes(
         {**SAMPLE.vote_columns(), "group": np.repeat([*GROUPS[:40], *[None] * 20], 8)}
