@@ -434,8 +434,9 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         texts += [f"{text[0].upper()}{text[1:]}." for text in on_sides(parts)]
         points = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
-        if parts[0].groups is not None:
-            groups = np.concatenate([joined.groups for joined in parts])
+        if any(joined.groups is not None for joined in parts):
+            of_parts = [joined.ids if joined.groups is None else joined.groups for joined in parts]
+            groups = np.concatenate([names.astype(str) for names in of_parts])
         elif len({*ids.tolist()}) < len(ids):  # the criteria of an item
             groups = ids
         n_items, n_all = len({*ids.tolist()}), len(votes.values("item"))

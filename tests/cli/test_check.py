@@ -72,6 +72,19 @@ def test_what_labels_support(folder):
     assert checked.command == "btdagg evaluate votes.csv labels.csv"
 
 
+def test_labels_vary_by_groups_that_the_votes_of_one_task_tell(folder):
+    rows = [(f"q{n}", "st"[n % 2], f"g{n // 10}" * (n % 2)) for n in range(40)]
+    votes = "".join(f"{','.join(row)},A\n{','.join(row)},B\n" for row in rows)
+    gold = "".join(f"q{n},{'A' if n < 20 else 'B'}\n" for n in range(40))
+    (folder / "gold.csv").write_text("item,label\n" + gold)
+    said = []
+    for column in ("group", "topic"):
+        (folder / "some.csv").write_text(f"item,task,{column},vote\n" + votes)
+        said.append(check(["some.csv", "gold.csv"]).supports[1])
+    assert said[0].startswith("40 labels alone give the win rate to within ± 0.2")
+    assert said[1].startswith("40 labels alone give the win rate to within ± 0.16")
+
+
 @pytest.mark.parametrize("lead", [3, 5])
 def test_a_gate_is_said_as_the_gate_has_it(folder, lead):
     """It passes where the difference is large, whatever there are of labels."""
