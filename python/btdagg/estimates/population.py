@@ -244,7 +244,7 @@ def cross_fitted(
         content = [_turned(values, sign < 0) for values in content]
     fold = deal(groups, content, n_folds, seed)
     is_plain = rows.ndim == 2 and scales[0].mirrored and prior == "weak" and not covariates
-    if is_plain and len(np.unique(counts, axis=0)) <= MANY:
+    if is_plain and len(distinct_rows(*counts.T)[0]) <= MANY:
         return _cross_fitted_pairs(counts, outcomes, fold, rows), fold
     tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     for number in range(n_folds):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from btdagg._util.validation import as_groups, require_rows, same_length
+from btdagg._util.validation import as_groups, distinct_rows, require_rows, same_length
 from btdagg.evaluation.cells import Cell, MethodScores
 from btdagg.evaluation.metrics import krippendorff_alpha
 from btdagg.evaluation.new_items import Losses, NewItems, disagreement
@@ -56,14 +56,11 @@ def cross_scores(
         for part in parts
     ]
     known: list[NDArray[Any] | None] = [None] * len(methods)
-    if len(parts) == 1 and observe is None:
+    most = MANY if isinstance(splitter, CrossFit) else _FEW
+    if len(parts) == 1 and observe is None and len(distinct_rows(*parts[0].pooled.T)[0]) <= most:
         of_part = [*drawn[0]]
         drawn = [iter(of_part)]
-        seen = np.zeros((len(of_part), len(parts[0])))
-        for in_split, (calibrated, _) in zip(seen, of_part, strict=True):
-            in_split[calibrated] = 1.0
-        if _share_fits(parts[0], seen, MANY if isinstance(splitter, CrossFit) else _FEW):
-            known = [_decided_at_once(method, parts[0], seen) for method in methods]
+        known = _decided_at_once(methods, parts[0], [calibrated for calibrated, _ in of_part])
     for number, splits in enumerate(zip(*drawn, strict=True)):
         for source, (calibrated, held_out), row in zip(parts, splits, decisions, strict=True):
             ready: Sequence[Aggregator] = methods
@@ -134,20 +131,21 @@ class _SplitDecisions(NamedTuple):
     n_calibration: int
 
 
-def _share_fits(items: Items, seen: NDArray[np.float64], most: int) -> bool:
-    # Fits to what splits have seen are fits to all items under weights, but for a prior, which is
-    # learned for the largest number of votes.
-    n_votes = items.pooled.sum(axis=1)
-    has_most = seen[:, n_votes == n_votes.max()].any(axis=1).all()
-    return bool(has_most) and len(np.unique(items.pooled, axis=0)) <= most
-
-
 def _decided_at_once(
-    method: Aggregator, part: Items, weights: NDArray[np.float64]
-) -> NDArray[Any] | None:
-    if (decide := _at_once(method, part, weights)) is None:
-        return None
-    return np.stack([_checked(labels, method, part, len(part)) for labels in decide(part)])
+    methods: Sequence[Aggregator], part: Items, calibrated: Sequence[NDArray[np.intp]]
+) -> list[NDArray[Any] | None]:
+    # Labels of all items by fits to what each split has seen, of methods that fit them at once.
+    seen = np.zeros((len(calibrated), len(part)))
+    for in_split, items in zip(seen, calibrated, strict=True):
+        in_split[items] = 1.0
+    n_votes = part.pooled.sum(axis=1)  # a prior is learned for the largest number
+    decides: list[_Refits | None] = [None] * len(methods)
+    if seen[:, n_votes == n_votes.max()].any(axis=1).all():
+        decides = [_at_once(method, part, seen) for method in methods]
+    return [
+        decide and np.stack([_checked(labels, method, part, len(part)) for labels in decide(part)])
+        for method, decide in zip(methods, decides, strict=True)
+    ]
 
 
 def _labels_of(
