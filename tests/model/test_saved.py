@@ -138,7 +138,7 @@ def test_keys_may_come_in_any_order(tmp_path, value):
     path.write_text(json.dumps(json.loads(value.to_json()), sort_keys=True, indent=2))
     kinds = (DavidsonModel, GradeModel, PanelModel, StoppingRule)
     others = {"btdagg.certificate": "btdagg.estimates:Certificate"}
-    again = load_any(path, *kinds, others=others)
+    again = load_any(path, *kinds, other_formats=others)
     assert again.to_json() == value.to_json()
 
 

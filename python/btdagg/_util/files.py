@@ -135,11 +135,11 @@ class SavedAsJson:
 def load_any(
     path: str | os.PathLike[str],
     *kinds: type[SavedAsJson],
-    others: Mapping[str, str] = MappingProxyType({}),
+    other_formats: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """Load one of some kinds of file; classes such as ``"btdagg.module:X"`` by import."""
     content = read_whole(path)
-    by_format: dict[str, Any] = {kind.FILE.name: kind for kind in kinds} | dict(others)
+    by_format: dict[str, Any] = {kind.FILE.name: kind for kind in kinds} | dict(other_formats)
     kind: Any = kinds[0]
     with suppress(ValueError, RecursionError):  # what is not JSON, the first kind says
         parsed = json.loads(content)

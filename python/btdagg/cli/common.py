@@ -123,12 +123,12 @@ class Data:
 
     gold: Labels
     votes: Votes
-    _read_beside: Callable[[], tuple[Labels, Votes]]
+    _read_all_parts: Callable[[], tuple[Labels, Votes]]
 
     @cached_property
-    def beside(self) -> tuple[Labels, Votes]:
+    def all_parts(self) -> tuple[Labels, Votes]:
         """Labels and votes of all tasks and judges that can be read as these."""
-        return self._read_beside()
+        return self._read_all_parts()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from btdagg.votes.votes import Votes
 
 # What a file may hold besides a model: imported if it does, since that takes long.
-_OTHERS = {
+_OTHER_FORMATS = {
     "btdagg.stopping-rule": "btdagg.online:StoppingRule",
     "btdagg.certificate": "btdagg.estimates:Certificate",
 }
@@ -100,7 +100,7 @@ def decide(
     """
     with differences_said():
         kinds = (btdagg.DavidsonModel, btdagg.GradeModel, btdagg.PanelModel)
-        decider: Any = load_any(model, *kinds, others=_OTHERS)
+        decider: Any = load_any(model, *kinds, other_formats=_OTHER_FORMATS)
     kind = decider.FILE.what
     certificate: Certificate | None = decider if kind == "certificate" else None
     if trust_unlike and certificate is None:

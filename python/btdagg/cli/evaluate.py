@@ -143,7 +143,7 @@ def compare(
 ) -> None:
     """Score methods by a protocol; print the scores, and write the report of --report."""
     data = reading.data(evaluated.votes, evaluated.labels)
-    (gold, everything), table = data.beside, data.votes
+    (gold, everything), table = data.all_parts, data.votes
     confidence = None
     if reading.project.names_column("confidence"):
         confidence = "confidence"  # which may be any numbers of at least 0

@@ -74,7 +74,7 @@ def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[obj
     if not by:
         return {}
     used_keys = {key for key, _ in data.votes.partition(by)}
-    gold, everything = data.beside
+    gold, everything = data.all_parts
     votes = votes_alike(everything, data.votes)
     parts = labelled_parts(votes, gold, by, n_votes)
     return {

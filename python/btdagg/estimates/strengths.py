@@ -331,7 +331,7 @@ def corrected_strengths(
     """
     corrected = _Corrected(population, sample, comparisons)
     weights = np.zeros(sample.n_groups)
-    if not len(corrected.others):
+    if not len(corrected.stand_ins):
         parameters = corrected.statistics(weights).fit()
         return corrected.strengths(parameters, 0.0, weights)
     statistics = corrected.of_proxies()
@@ -355,7 +355,7 @@ class _Corrected:
         tables, self.fold = population.tables, population.fold
         # Margin and ties of each distinct row, by each model.
         tables = np.stack([tables[..., 2] - tables[..., 0], tables[..., 1]], axis=-1)
-        self.others = population.stand_ins()
+        self.stand_ins = population.stand_ins()
         self.groups = np.arange(len(place)) if population.groups is None else population.groups
         self.pair = comparisons.pair[self.labelled]
         turned = np.stack([sign[self.labelled], np.ones(len(self.labelled))], axis=1)
@@ -363,22 +363,22 @@ class _Corrected:
         gold = np.stack([plus - minus, tie], axis=1)
         self.seen = gold * turned
         self.predicted = tables[self.fold, place[self.labelled]] * turned
-        if not len(self.others):
+        if not len(self.stand_ins):
             return
         self.shares = np.bincount(self.fold, weights=sample.weights, minlength=len(tables))
         table = np.einsum("f,fkc->kc", self.shares, tables)
-        self.of_others = table[place[self.others]]
-        self.of_others[:, 0] *= sign[self.others]
+        self.of_stand_ins = table[place[self.stand_ins]]
+        self.of_stand_ins[:, 0] *= sign[self.stand_ins]
         # Mean margin and ties of each pair by each model, (folds, pairs, 2).
-        where = comparisons.pair[self.others], place[self.others]
+        where = comparisons.pair[self.stand_ins], place[self.stand_ins]
         shape = len(comparisons.first), tables.shape[1]
-        share = np.full(len(self.others), 1 / len(self.others))
-        turned_rows = csr_array((share * sign[self.others], where), shape=shape)
+        share = np.full(len(self.stand_ins), 1 / len(self.stand_ins))
+        turned_rows = csr_array((share * sign[self.stand_ins], where), shape=shape)
         rows = csr_array((share, where), shape=shape)
         self.means = np.stack(
             [(turned_rows @ tables[..., 0].T).T, (rows @ tables[..., 1].T).T], axis=-1
         )
-        self.n_others = np.bincount(where[0], minlength=shape[0]) / len(self.others)
+        self.n_stand_ins = np.bincount(where[0], minlength=shape[0]) / len(self.stand_ins)
 
     def _by_pair(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         n_pairs = len(self.comparisons.first)
@@ -387,7 +387,7 @@ class _Corrected:
     def of_proxies(self) -> PairStatistics:
         """Statistics of the proxy alone, drawn a little to one third each: where to begin."""
         sample_weights = self.sample.weights
-        n = self.n_others + self._by_pair(sample_weights)
+        n = self.n_stand_ins + self._by_pair(sample_weights)
         sums = np.einsum("f,fpc->pc", self.shares, self.means)
         sums += np.stack(
             [self._by_pair(sample_weights * column) for column in self.predicted.T], axis=1
@@ -404,7 +404,7 @@ class _Corrected:
         source = "labels"
         if of_item.any():
             source = "labels and corrected votes"
-            n = n + of_item @ sample_weights * self.n_others
+            n = n + of_item @ sample_weights * self.n_stand_ins
             of_fold = np.bincount(self.fold, sample_weights * of_item, len(self.means))
             sums = sums + np.einsum("f,fpc->pc", of_fold, self.means)
         return PairStatistics(self.comparisons, n, sums, source)
@@ -412,7 +412,7 @@ class _Corrected:
     def _errors(
         self, parameters: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Errors of scores by group, (G, S + 1), of labels and proxies; products of others'."""
+        """Errors of scores by group, (G, S + 1), of labels and proxies; products of stand-ins'."""
         expected, sample = self.comparisons.expected(parameters), self.sample
         loads, shares = sample.loads, sample.by_group(sample.loads)
         stand_in = sample.stand_in / max(sample.stand_in.sum(), 1e-300)
@@ -428,12 +428,12 @@ class _Corrected:
 
         of_labels, of_proxies = deviations(self.seen), deviations(self.predicted)
         n_parameters = len(parameters)
-        if sample.is_finite or not len(self.others):  # what is predicted of the others is known
+        if sample.is_finite or not len(self.stand_ins):  # all predictions are known
             return of_labels, of_proxies, np.zeros((n_parameters, n_parameters))
-        n = len(self.others)
-        away = (expected[self.comparisons.pair[self.others]] - self.of_others) / n
-        group, n_groups = self.groups[self.others], int(self.groups.max()) + 1
-        scores = self.comparisons.scores(self.others, away, group, n_groups)
+        n = len(self.stand_ins)
+        away = (expected[self.comparisons.pair[self.stand_ins]] - self.of_stand_ins) / n
+        group, n_groups = self.groups[self.stand_ins], int(self.groups.max()) + 1
+        scores = self.comparisons.scores(self.stand_ins, away, group, n_groups)
         share = np.bincount(group, minlength=n_groups) / n
         mean = np.asarray(scores.sum(axis=0)).reshape(-1)
         of_proxies = of_proxies - (

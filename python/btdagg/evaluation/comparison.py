@@ -201,9 +201,9 @@ def compare(
     of_first, of_second = (cast(NewItems, scores.new_items) for scores in rows)
     n_unlabelled = len(set.union(*unlabelled))
     units, left = both[0].units, n_unlabelled / (n_unlabelled + len(both[0]))
-    of: dict[str, NewItems] = {"new": of_first.beside(of_second, with_written=True)}
+    of: dict[str, NewItems] = {"new": of_first.joined(of_second, with_written=True)}
     if units is not None:
-        together = of_first.beside(of_second, with_written=left > 0)
+        together = of_first.joined(of_second, with_written=left > 0)
         of["finite"] = replace(together, groups=as_groups(units, "items", len(units)), left=left)
     if population not in of:
         expect(population == "finite", "population", population, "'new' or 'finite'")

@@ -137,7 +137,7 @@ class NewItems(Readable):
         of_losses = Interval(pairs[0][0], min(lows), max(highs))
         return Interval(*(-end for end in _turned(of_losses))) if score in _RISING else of_losses
 
-    def beside(self, other: NewItems, *, with_written: bool = False) -> NewItems:
+    def joined(self, other: NewItems, *, with_written: bool = False) -> NewItems:
         """Return these methods and others on the same items, if asked with losses `written`."""
         both: dict[Score, Losses] = {}
         for score, losses in self.losses.items():

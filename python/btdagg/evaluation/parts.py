@@ -136,10 +136,10 @@ class Neighbourhood:
     """Other parts as neighbours, without what belongs together with items that are held out."""
 
     def __init__(
-        self, groups: NDArray[Any], others: Mapping[str, tuple[Items, NDArray[Any]]]
+        self, groups: NDArray[Any], parts: Mapping[str, tuple[Items, NDArray[Any]]]
     ) -> None:
         self._groups = groups.astype(str)
-        self._parts = {name: (items, names.astype(str)) for name, (items, names) in others.items()}
+        self._parts = {name: (items, names.astype(str)) for name, (items, names) in parts.items()}
         # Parts that share nothing with this one are the same in every split.
         self._untouched = {
             name: neighbour_of(items.pooled, items.labels, items.scale, items.label_scale)
@@ -148,7 +148,7 @@ class Neighbourhood:
         }
 
     def prior(self, held_out: NDArray[np.intp]) -> Prior | list[GradeModel] | None:
-        """Return the prior of the others, of grades models, without held-out items."""
+        """Return the prior of the other parts (of grades: their models), without held-out items."""
         left_out = self._groups[held_out]
         neighbours = {}
         for name, (items, names) in self._parts.items():

@@ -173,7 +173,7 @@ def _least_errors(
     least = min(int(promised.min()) for promised in promises)
     for cost in range(least, enough - items.base):
         portion_points = [
-            _beside(items, portion.those(promised == cost), cost, lower, upper)
+            _interior_points(items, portion.those(promised == cost), cost, lower, upper)
             for portion, promised in zip(portions, promises, strict=True)
         ]
         points = np.concatenate(portion_points)
@@ -206,7 +206,7 @@ def _promised(items: _LeaningItems, portion: Corners) -> NDArray[np.int64]:
     return np.asarray(cost.sum(axis=1))
 
 
-def _beside(
+def _interior_points(
     items: _LeaningItems, portion: Corners, cost: int, lower: Floats, upper: Floats
 ) -> Floats:
     """Step from corners into the region of that cost, as far as a power of two allows."""

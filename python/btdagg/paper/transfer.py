@@ -62,7 +62,7 @@ class Transfer(Readable):
         source_cell, target_cell = self._of(source, target), self._of(target, target)
         if source_cell.new_items is None or target_cell.new_items is None:
             return mean_interval(source_cell.methods[0].mae - target_cell.methods[0].mae)
-        return source_cell.new_items.beside(target_cell.new_items).difference(0, 1)
+        return source_cell.new_items.joined(target_cell.new_items).difference(0, 1)
 
     def _of(self, source: str, target: str) -> Cell:
         return self.compared[self.tasks.index(source)][self.tasks.index(target)]

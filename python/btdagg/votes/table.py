@@ -241,7 +241,7 @@ def without_repeats(
     table: AnyTable,
     key: Sequence[str],
     column: str,
-    *others: str,
+    *more_columns: str,
     remedy: str = "",
     advice: Mapping[str, object] | None = None,
 ) -> AnyTable:
@@ -250,7 +250,7 @@ def without_repeats(
     if frame.select(pl.struct(key).is_unique().all()).item():
         return table
     rows = _with_first(frame.drop_nulls(column), key)
-    for name in (column, *others):
+    for name in (column, *more_columns):
         first = pl.col(name).first().over(key)
         differing = rows.with_columns(first.alias(PLACE)).filter(pl.col(name) != pl.col(PLACE))
         if differing.height:
