@@ -25,7 +25,8 @@ Ends: TypeAlias = tuple[float, float]
 """The least and the greatest value that a mean can have."""
 
 _FARTHEST = 60.0  # powers of 2 of a quantile, beyond which no interval ends
-_N_HALVINGS = 64
+_N_HALVINGS = 7  # to a bracket of one power, within which ends are nearly straight
+_N_SECANTS = 12
 _ROUNDING = 1e-14  # of deviations
 
 
@@ -94,7 +95,7 @@ def limits_of(value: Any, n: Any, quantile: Any, ends: Any) -> tuple[Floats, Flo
 
 
 class IntervalParts(NamedTuple):
-    """What the intervals of means are made of, at any quantile: numbers, or (k,) arrays.
+    """Parts of the intervals of means, for any quantile: numbers, or (k,) arrays.
 
     Attributes
     ----------
@@ -135,19 +136,34 @@ def _difference_limits(means: Sequence[tuple[Any, Any, Any]], r: Any) -> tuple[F
 
 
 def ending_at_0(limits: Callable[[Floats], tuple[Floats, Floats]], quantile: Floats) -> Floats:
-    """Quantiles at which intervals end at 0, below the given one where its interval holds 0."""
+    """Quantile at which each interval just reaches 0: the p-value of the difference follows."""
 
-    def is_beyond(quantile: Floats) -> NDArray[np.bool_]:
-        low, high = limits(quantile)
-        return np.asarray((low > 0) | (high < 0))
+    def distance(power: Floats) -> Floats:
+        low, high = limits(quantile * 2**power)
+        return np.asarray(np.maximum(low, -high))  # from 0 to the interval, below 0 within
 
-    side = is_beyond(quantile)
-    near, far = np.zeros(len(side)), np.where(side, _FARTHEST, -_FARTHEST)
-    for _ in range(_N_HALVINGS):
+    near = np.zeros(len(quantile))
+    of_near = distance(near)
+    is_beyond = of_near > 0
+    far = np.where(is_beyond, _FARTHEST, -_FARTHEST)
+    of_far = distance(far)
+    is_bracket = (of_far > 0) != is_beyond
+    before = np.zeros(len(near), dtype=np.bool_)
+    for step in range(_N_HALVINGS + _N_SECANTS):
         middle = (near + far) / 2
-        same = is_beyond(quantile * 2**middle) == side
+        if step >= _N_HALVINGS:  # the Illinois method: Dowell and Jarratt (1971)
+            fall = np.where(of_far == of_near, 1.0, of_far - of_near)
+            middle = np.where(is_bracket, far - of_far * (far - near) / fall, far)
+        of_middle = distance(middle)
+        same = (of_middle > 0) == is_beyond
+        again = (same == before) & (step > _N_HALVINGS)
+        before = same
+        of_near, of_far = (
+            np.where(same, of_middle, np.where(again, of_near / 2, of_near)),
+            np.where(same, np.where(again, of_far / 2, of_far), of_middle),
+        )
         near, far = np.where(same, middle, near), np.where(same, far, middle)
-    return np.asarray(quantile * 2**near)
+    return np.asarray(quantile * 2**middle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +231,7 @@ class LabelledSample(Readable):
 
     @cached_property
     def loads(self) -> Floats:
-        """What one unit of each labelled item's value adds to the error of the mean, (n,)."""
+        """Error of the mean per unit of each labelled item's value, (n,)."""
         return np.sqrt(self.weights * self.stand_in)
 
     @property
@@ -250,7 +266,7 @@ class LabelledSample(Readable):
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Of Student's t: those of as many equal groups as would vary as much."""
+        """Degrees of freedom of Student's t: of as many equal groups as would vary as much."""
         if self.is_whole:
             return np.inf
         share = self.by_group(self.loads) / self.loads.sum()
@@ -337,7 +353,7 @@ class Mean(NamedTuple):
     of_labels : float
         Part of the variance that labels make smaller.
     errors : (k,) array
-        What each group adds to the error.
+        Error added by each group.
     names : (k,) array of int
         Numbers of these groups.
     """
@@ -453,7 +469,7 @@ class DomainMean(Readable):
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Of Student's t; infinite for the normal distribution."""
+        """Degrees of freedom of Student's t; infinite for the normal distribution."""
         return np.inf if self.is_published else self.sample.degrees_of_freedom
 
     def bounds(self, level: float, mean: Mean | None = None) -> IntervalParts:
@@ -567,7 +583,7 @@ def limits_at(
 
 
 def _together(means: Sequence[DomainMean]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of every two means, (k, k): sums of variances, covariances, correlations, freedom."""
+    """For every two means, (k, k): sums of variances, covariances, correlations, freedom."""
     from scipy.sparse import csr_array
 
     variance = np.array([mean.mean.variance for mean in means])
