@@ -128,8 +128,7 @@ bench: $(VENV)/.test
 
 bench-smoke: $(VENV)/.test
 	$(KERNELS) --profile smoke -- --test
-	@set -e; for name in $(filter-out serve,$(BENCHES)); do \
-	  echo "benches/$$name.py --smoke"; OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/$$name.py --smoke; done
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/smoke.py $(filter-out serve,$(BENCHES))
 
 # The votes are those of BTDAGG_SHARED, or of their sources with OPTIONS=--download; half an hour on
 # two cores.
