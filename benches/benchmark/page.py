@@ -38,6 +38,11 @@ the same {splits} random splits. A method is a file of at most 40 lines in
 
 Errors are mean absolute errors on the items that were not used as labels; a set is the mean over
 its judges and tasks. Up to 20 labels are drawn by item, from 50 on by group, such as a prompt.
+`vicuna80`: 80 questions, answers of systems in pairs, five judges in both orders. `topical`: graded
+answers in dialogues. `wmt23`: translations, rated by experts. `rb2`: pairs of RewardBench 2, three
+judges (`panel`: together), and `rb2_scores` the scores behind them. `rubric`: dialogues graded by
+eight criteria. `simulated`: judges of tasks like the paper's.
+
 [labels.csv](../benches/benchmark/labels.csv) has every set, method, number of votes and number of
 labels, with accuracy and log loss, and the difference to `btdagg` with half the width of its 95%
 interval over splits.
@@ -105,8 +110,8 @@ def labels_of(results):
     fewer = " and ".join(f"{name} ({n})" for name, n in votes.items() if n < most)
     lines = ["## Labels", ""]
     lines += [
-        f"All votes of a set: {most} an item, except {fewer}. ↓ is better than `btdagg` as it "
-        "comes, ↑ worse, beyond the interval.",
+        f"All votes of a set: {most} an item, except {fewer}. ↓ is significantly better than "
+        f"`{OURS}`, ↑ significantly worse.",
         "",
     ]
     for size in (20, 100):
@@ -136,7 +141,7 @@ def _arrowed(row):
 
 
 def losses_of(results):
-    """Where another method is better than btdagg as it comes, beyond the interval."""
+    """Where another method is significantly better than btdagg."""
     mae = mae_of(results)
     found = paired(mae, "set", "votes", "labels").filter(
         ~pl.col("entrant").str.starts_with(OURS), pl.col("apart") + pl.col("half") < 0
@@ -145,8 +150,8 @@ def losses_of(results):
     n_lost = found.select("set", "votes", "labels").n_unique()
     lines = ["## Where btdagg loses", ""]
     lines += [
-        f"In {n_lost} of {n_cells} combinations of set, votes and labels another method is better, "
-        "beyond the interval. Its difference to btdagg there:",
+        f"In {n_lost} of {n_cells} combinations of set, votes and labels another method is "
+        "significantly better. Its difference to btdagg there:",
         "",
     ]
     sizes = sorted(found["labels"].unique())
@@ -215,7 +220,7 @@ def estimates_of(results):
 
 
 def trust_of(results):
-    lines = ["## Labels that need no look", ""]
+    lines = ["## Labels that need no review", ""]
     lines += [
         "Share of items that are trusted at 70, 80 and 90% agreement with 100 labels, and in "
         "brackets how often fewer than promised agree with people, all in %. btdagg keeps each "

@@ -1,4 +1,4 @@
-"""What is in files, what is wrong with it, what it can support, and what to do next."""
+"""Contents of files, their faults, the questions they can answer, and the next command."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SCHEMA = "https://btdagg.github.io/btdagg/schemas/project.schema.json"
 @readable
 @dataclass(frozen=True)
 class Check:
-    """What files hold, what they can and cannot support, and the command to type next."""
+    """Contents of files, the questions they can answer, and the command to type next."""
 
     # `command` is empty where something has to be mended or filled in before.
 

@@ -1,4 +1,4 @@
-"""What a file is, how it is read, and what a project file says of it."""
+"""Kind of a file, how it is read, and its part of a project file."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fitted(Readable):
-    """What a task's labels give: a calibration, a rule by which pairs stop, and a certificate."""
+    """Fits to a task's labels: a calibration, a rule by which pairs stop, and a certificate."""
 
     calibration: Calibration
     rule: StoppingRule | None = None
@@ -73,12 +73,12 @@ class Fitted(Readable):
 
 @dataclass(eq=False)
 class Labelling(Readable):
-    """What came of a pipeline.
+    """Result of a pipeline.
 
     Attributes
     ----------
     run : JudgeRun
-        What was asked, and in `run.settled` what a stopping rule saved on pairs without a label. If
+        The judge's run, and in `run.settled` the votes saved on pairs without a label. If
         `run.stopped` is not empty the pipeline ended early, and `decided` is None.
     votes, all_votes : Votes or None
         Votes of the pairs with all `n` (under a rule, the labelled ones), and of all.

@@ -56,16 +56,16 @@ _FOREIGN = {"format", "scorer", *_MAPPINGS[2:]}  # keys by which a table is impo
 
 
 class Columns(dict[str, "str | Sequence[str]"]):
-    """What the columns of a table are called, and what is in them.
+    """Names of a table's columns, and their contents.
 
     Parameters
     ----------
     words : mapping of str to A, tie, B, a grade or "missing"; optional
-        What votes or labels in words mean.
+        Meaning of votes or labels in words.
     orders : mapping of str to AB or BA, optional
-        What the words in the column `order` mean.
+        Meaning of the words in the column `order`.
     scale : Scale, optional
-        Of votes that are grades.
+        Scale of votes that are grades.
     **names : str, or list of str
         Columns by the names of `btdagg.read_votes` and `btdagg.read_labels`; a list makes one key.
 

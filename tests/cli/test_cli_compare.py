@@ -44,7 +44,7 @@ def numbers(result):
 @pytest.mark.parametrize(
     ("file", "arguments", "ways"),
     [
-        ("votes.csv", (), ("signs", "strength")),
+        ("votes.csv", (), ("whole votes", "strength")),
         ("signs.csv", (), ("judge=a", "judge=b")),
         ("votes.csv", ("--first", "strength=margin", "--second", "strength=none"), None),
         ("votes.csv", ("--first", "judge=a", "--second", "judge=b", "--second", "n=3"), None),
@@ -61,7 +61,7 @@ def test_the_numbers_are_those_of_compare(cli, file, arguments, ways):
     votes, gold = btdagg.read_votes(file), btdagg.read_labels("labels.csv")
     a, b = (votes.filter({"judge": judge}) for judge in "ab")
     first, second, options = {
-        (): (votes.signs(), votes, {}) if ways and "signs" in ways else (a, b, {}),
+        (): (votes.signs(), votes, {}) if ways and "whole votes" in ways else (a, b, {}),
         ("--first", "strength=margin"): (votes, votes.signs(), {}),
         ("--first", "judge=a"): (a, b, {"n_votes": (None, 3)}),
         ("-f", "judge=b"): (b, b, {"n_votes": (2, None)}),
@@ -136,7 +136,7 @@ def test_strength_that_is_switched_off_is_not_said_to_be_absent(cli):
     status, _, err = cli("compare", "votes.csv", "labels.csv", *off)
     assert status == 2
     assert (
-        "votes.csv has signs alone by --set strength=none and not exactly two judges or templates"
+        "votes.csv has whole votes by --set strength=none and not exactly two judges or templates"
     ) in err
 
 
@@ -150,7 +150,7 @@ def test_evaluate_says_whether_strength_helps_and_calibrate_warns_where_it_is_wo
     margins = np.repeat(np.random.default_rng(0).choice([0.01, 9], N), 6)
     gold = pl.Series(np.repeat(sample.labels, 6))
     votes.with_columns(vote=gold, margin=pl.Series(margins)).write_csv("worse.csv")
-    warning = "warning: vote strength is worse than signs alone: MAE 0."
+    warning = "warning: vote strength is worse than whole votes: MAE 0."
     for name, line in (("worse", warning), ("better", "better: strength, MAE 0.")):
         status, out, err = cli("calibrate", f"{name}.csv", "gold.csv")
         assert status == 0
@@ -195,7 +195,7 @@ def test_run_says_whether_strength_helps(cli, folder, quick_commands):
         votes.signs(),
         votes,
         btdagg.read_labels("labels.csv"),
-        names=("signs", "strength"),
+        names=("whole votes", "strength"),
         protocol=CROSS_FITTED,
     )
     assert line == str(expected)

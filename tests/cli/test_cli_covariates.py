@@ -147,7 +147,7 @@ def test_a_gate_takes_standings_of_all_items_and_not_of_two_systems_alone(files,
     gold = btdagg.read_labels(rows.rename({"score": "label"}), **graded)
     runs = (btdagg.read_votes(rows, **graded), gold)
     with pytest.raises(
-        btdagg.InputError, match="covariates is 'auto', expected none with than, since"
+        btdagg.InputError, match="covariates is 'auto', expected none with argument 'than'"
     ):
         not_worse(*runs, than=runs, covariates="auto", **sides)
 

@@ -54,7 +54,7 @@ def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     assert status == 0, err
     model = GradeModel.load("true.json")
     assert str(model) in " ".join(out.split())
-    assert "prior: 1 neighbour; the weights of its parts, given the labels: right" in " ".join(
+    assert "prior: 1 neighbour; weight of each component after the labels: right" in " ".join(
         out.split()
     )
     assert model.provenance.task == ("true",)

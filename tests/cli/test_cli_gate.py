@@ -125,7 +125,7 @@ def test_grades_of_two_systems_by_criterion(cli):
     options = (*PAIR, "--margin", 0.1, "--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
     status, out, _ = cli("gate", "scores.csv", "grades.csv", *options, "--quantity", "share >= 4")
     assert status == 0
-    assert "truth: new is not worse than old by more than 0.1: share >= 4 of new less" in out
+    assert "truth: new is not worse than old by more than 0.1: share >= 4 of new minus" in out
     status, out, _ = cli(
         "gate",
         "scores.csv",
@@ -137,7 +137,7 @@ def test_grades_of_two_systems_by_criterion(cli):
         "criterion",
     )
     assert status == 0
-    assert "form: new is not worse than old by more than 0.1: mean grade of new less" in out
+    assert "form: new is not worse than old by more than 0.1: mean grade of new minus" in out
     status, _, err = cli("gate", "scores.csv", "grades.csv", *options, "--candidate", "newest")
     assert (status, err) == (
         2,

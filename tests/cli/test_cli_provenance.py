@@ -137,7 +137,7 @@ def test_a_strength_that_votes_do_not_have_is_said_once_by_each_command(cli):
     assert cli("calibrate", "--prior", "none", "margins.csv", "labels.csv")[0] == 0
     panel = PanelModel(("g", "h"), (1.0, 1.0), 0.5, (0.8, 0.8), provenance=provenance())
     panel.save("panel.json")
-    line = "warning: votes count by their sign, but the model was fitted to their margin"
+    line = "warning: votes count without their strength, but the model was fitted to their margin"
     for command in (
         ("decide", "model.json", "VOTES"),
         ("plan", "model.json", "VOTES", "labels.csv", "-n", 8),

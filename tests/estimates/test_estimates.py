@@ -347,14 +347,14 @@ def test_one_label_of_each_group_is_noticed_where_sizes_differ():
     labels = np.full(len(groups), np.nan)
     labels[chosen] = gold[chosen]
     found = estimate(counts, labels, groups=groups)
-    assert any("one item per group was labelled" in text for text in found.remarks)
+    assert any("you labelled one item per group" in text for text in found.remarks)
     told = estimate(counts, labels, groups=groups, probabilities=80 / 200 / sizes[groups])
-    assert not any("one item of each group" in text for text in told.remarks)
+    assert not any("one item per group" in text for text in told.remarks)
     labels = np.full(len(groups), np.nan)
     chosen = rng.permutation(len(groups))[:80]
     labels[chosen] = gold[chosen]
     found = estimate(counts, labels, groups=groups)
-    assert not any("one item of each group" in text for text in found.remarks)
+    assert not any("one item per group" in text for text in found.remarks)
 
 
 @pytest.mark.soak

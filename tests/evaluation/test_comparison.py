@@ -296,7 +296,7 @@ def test_a_line_says_whether_strength_is_better_than_signs():
     items = Items.of(strength, LABELS, GROUPS, confidences=sure, signs=SAMPLE.counts)
     signs = SAMPLE.counts
     (line,) = about_strength(items, "math")
-    names = "signs", "strength"
+    names = "whole votes", "strength"
     both = Items.of(signs, confidences=sure), items
     assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
     assert line.startswith("math: better: strength, MAE 0.")
@@ -310,8 +310,8 @@ def test_it_warns_where_strength_is_worse_and_there_are_labels_to_tell():
     items = graded(margins)
     for warn in (False, True):
         (line,) = about_strength(items, warn=warn)
-        assert line.startswith("warning: vote strength is worse than signs alone: MAE 0.")
-        assert line.endswith("; count signs instead")
+        assert line.startswith("warning: vote strength is worse than whole votes: MAE 0.")
+        assert line.endswith("; leave strength out")
     assert about_strength(graded(margins[:19], 19)) == []
     assert about_strength(Items.of(SAMPLE.counts, LABELS)) == []
     assert about_strength(Items.of(items, np.ones(N))) == []

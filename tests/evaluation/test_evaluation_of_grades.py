@@ -205,7 +205,7 @@ def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide()
         methods = methods if other.mirrored else {}
         with pytest.raises(InputError, match="label_scale is nothing, expected the scale of the"):
             compare(counts, columns, few, scale=(scale, other), **methods, protocol=QUICK)
-    with pytest.raises(InputError, match="votes are grades and labels are of pairs") as error:
+    with pytest.raises(InputError, match="votes are grades, but labels compare pairs") as error:
         compare(counts, counts[::-1], gold, scale=scale, label_scale=PAIRS, **quick)
     assert error.value.argument == "label_scale"
     for own in (PAIRS, Scale((0, 1, 5))):

@@ -147,7 +147,7 @@ def test_there_are_as_many_files_as_it_takes(cli, server, monkeypatch):
     written = json_of(cli("batch", "write", *asking(server), "--json"))
     assert [each["n_requests"] for each in written["batches"]] == [15, 15, 10]
     size = max(map(len, Path(written["batches"][0]["file"]).read_bytes().splitlines()))
-    assert cli("batch", "cancel", 2)[:2] == (0, "batch 2: 15 samples are free\n")
+    assert cli("batch", "cancel", 2)[:2] == (0, "batch 2: 15 votes can be requested again\n")
     at_most(50_000, 10 * size)
     written = json_of(cli("batch", "write", *asking(server), "--json"))
     assert sum(each["n_requests"] for each in written["batches"]) == 15
@@ -347,7 +347,7 @@ def test_a_batch_that_is_lost_keeps_no_other_back(cli, server):
     assert err.startswith("batch 1: http://127.0.0.1:")
     assert "if the batch is lost, btdagg batch cancel --forget 1 frees its samples" in err
     assert statuses_of("votes.db") == {"ok": 20, None: 20}
-    assert cli("batch", "cancel", "--forget", 1)[1] == "batch 1: 20 samples are free\n"
+    assert cli("batch", "cancel", "--forget", 1)[1] == "batch 1: 20 votes can be requested again\n"
 
 
 def test_cancelling(cli, server):
@@ -363,10 +363,10 @@ def test_cancelling(cli, server):
     line = one_line(*cli("batch", "cancel", 1))
     assert line == "votes.db: no batch 1 is running; btdagg batch list shows those that are"
     cli("batch", "write", *asking(server, n=6))
-    assert cli("batch", "cancel", 2)[1] == "batch 2: 20 samples are free\n"
+    assert cli("batch", "cancel", 2)[1] == "batch 2: 20 votes can be requested again\n"
     cli("batch", "write", *asking(server, n=6))
     cli("batch", "send")
-    assert cli("batch", "cancel", 3, "--forget")[1] == "batch 3: 20 samples are free\n"
+    assert cli("batch", "cancel", 3, "--forget")[1] == "batch 3: 20 votes can be requested again\n"
     assert len(rows_of("votes.db")) == 40
 
 

@@ -111,7 +111,8 @@ def test_a_dry_run_of_run_asks_nobody_and_writes_nothing(cli, folder, judge_serv
     status, out, err = cli(*options, "--dry-run", "--json", "--stop", "lossless")
     assert json.loads(out)["n_calls"] == 80
     assert (
-        "the estimate counts all votes of every pair to judge; the rule will ask for fewer" in err
+        "the estimate assumes all votes for every pair left; the stopping rule will ask for fewer"
+        in err
     )
     assert server.log() == []
     assert not (folder / "out").exists()

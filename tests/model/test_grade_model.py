@@ -242,7 +242,7 @@ def test_tables_of_grades_have_their_scale():
         with pytest.raises(InputError, match=r"scale is '1,2', expected 1-5, as it was read"):
             quiet(votes, gold, scales[0], label_scale=scales[1])
     pairs = btdagg.read_votes({"item": ["a"], "vote": [1]})
-    with pytest.raises(InputError, match="labels are grades and votes are of pairs"):
+    with pytest.raises(InputError, match="labels are grades, but votes compare pairs"):
         quiet(pairs, gold)
     with pytest.raises(InputError, match=r"labels\[0\] is 2, expected -1, 0 or 1"):
         quiet(counts, labels)
@@ -288,7 +288,7 @@ def test_bad_numbers_of_a_model_are_errors():
         GradeModel(1, (1,), 5)
     for scales, message in (
         ((PAIRS,), "expected scales of grades; for pairs use DavidsonModel"),
-        ((three, PAIRS), "votes are grades and labels are of pairs"),
+        ((three, PAIRS), "votes are grades, but labels compare pairs"),
     ):
         with pytest.raises(InputError, match=message):
             GradeModel(1, (0, 1), *scales)
@@ -394,7 +394,8 @@ def test_votes_that_say_nothing_become_a_constant():
         fit = calibrate(counts, labels, scale=FIVE)
     assert tuple(str(warning.message) for warning in caught) == fit.warnings
     assert (
-        "no label is 1 or 2: the cuts of grades without a label rest on the prior" in fit.warnings
+        "no label is 1 or 2: the thresholds of grades that no label uses rest on the prior"
+        in fit.warnings
     )
     assert "the fitted model says 4 whatever the votes" in fit.warnings[1]
     assert fit.shares["nothing"] > 0.9

@@ -507,7 +507,7 @@ def test_strengths_and_confidences_are_strengths_and_probabilities_have_no_query
     by_name = by_item(engine.rows(model.to_sql_query(engine.dialect, table)))
     assert [by_name[item][:3] for item in "xyz"] == [(0.75, 0.25, 1), (0, 1, 0), (None,) * 3]
     model = replace(MODEL, provenance=Provenance(strength="probabilities"))
-    with pytest.raises(InputError, match="strength none counts signs"):
+    with pytest.raises(InputError, match="strength none counts whole votes"):
         model.to_sql_query(engine.dialect, "votes")
 
 

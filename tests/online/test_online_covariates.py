@@ -281,10 +281,9 @@ def test_a_plan_says_what_covariates_save(scale):
     assert [*rows] == [(n, k + c) for n in (1, 4) for c in ("", ", covariates") for k in names]
     one, four = rows[1, "all votes, covariates"], rows[4, "all votes"]
     assert one.mae < four.mae - 0.05
-    saved = f"{four.calls - one.calls:,.0f} calls fewer"
     assert planned.saved == (
-        f"MAE with covariates and 1 vote an item {one.mae:.4f}, of 4 votes alone {four.mae:.4f}: "
-        + saved
+        f"1 vote per item with covariates: MAE {one.mae:.4f}; "
+        f"4 votes without them: {four.mae:.4f}; {four.calls - one.calls:,.0f} calls saved"
     )
     assert str(planned).endswith(planned.saved)
     assert [size for size, _ in planned.labels_known] == [20, 40]

@@ -251,10 +251,10 @@ def test_messages():
     ):
         OnlineTally(rule=rule)
     fitted = replace(MODEL, provenance=Provenance(strength="margin"))
-    with pytest.warns(ProvenanceWarning, match="their margin: a tally counts signs"):
+    with pytest.warns(ProvenanceWarning, match="their margin: a tally counts whole votes"):
         tally = OnlineTally(fitted)
     with pytest.raises(
-        InputError, match=r"votes\[1\] is 0.5, expected .* since this tally counts signs"
+        InputError, match=r"votes\[1\] is 0.5, expected .* since this tally counts whole votes"
     ):
         tally.add(["x", "x"], [1, 0.5], [0, 1])
     with pytest.raises(InputError, match=r"votes\[0, 1\] is 1.5, expected a number from -1 to 1"):

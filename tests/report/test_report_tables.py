@@ -298,7 +298,7 @@ def test_ablation_and_its_difference():
     assert table.name == "ablation-template"
     assert table.header == ("task", "judge", "votes", "method", "template p_1", "template q")
     davidson, majority, difference = table.rows
-    assert difference[3].text == "Davidson less majority vote"
+    assert difference[3].text == "Davidson − majority vote"
     for place, cell in enumerate(found.cells):
         one, other = cell.methods
         assert davidson[4 + place].text == with_error(one.interval())

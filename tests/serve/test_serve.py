@@ -355,7 +355,9 @@ def test_votes_are_as_strong_as_the_model_takes_them():
     assert decided.column("plus").to_pylist() == [0.75, 0]
     found = answer(votes, strength="none")
     assert found["counts"] == [[0, 0, 2], [1, 0, 0]]
-    assert found["warnings"] == ["votes have a margin, but the model was fitted to signs"]
+    assert found["warnings"] == [
+        "votes have a margin, but the model was fitted without vote strength"
+    ]
     # What a whole win is must not hang on the other votes of a request.
     expected = "margin is 'a column', expected strength: the model has no full margin for these"
     assert expected in answer(votes)["detail"]

@@ -203,10 +203,10 @@ def test_votes_and_labels_are_joined_on_their_scales():
 def test_grades_are_not_joined_with_pairs():
     pairs = btdagg.read_labels({"item": ["a"], "label": [1]})
     votes = btdagg.read_votes(SCORES, scale=FIVE)
-    with pytest.raises(InputError, match="votes are grades and labels are of pairs"):
+    with pytest.raises(InputError, match="votes are grades, but labels compare pairs"):
         votes.labelled(pairs)
     labels = btdagg.read_labels({"item": ["a"], "grade": [4]}, scale=FIVE)
-    with pytest.raises(InputError, match="labels are grades and votes are of pairs"):
+    with pytest.raises(InputError, match="labels are grades, but votes compare pairs"):
         btdagg.read_votes({"item": ["a"], "vote": [1]}).labelled(labels)
 
 

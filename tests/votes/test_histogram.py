@@ -131,7 +131,7 @@ def test_a_histogram_has_no_margins(cli):
     for column in ("margin=m", "template=t"):
         status, _, err = cli(*arguments, column)
         assert status == 2
-        assert "a histogram counts signs, expected no column of margins or templates" in err
+        assert "a histogram counts whole votes, expected no column of margins or templates" in err
 
 
 def test_a_histogram_without_labels_is_refused():

@@ -691,7 +691,10 @@ def test_criteria_in_numbers_and_in_words_are_read_by_the_keys_of_votes_or_of_al
     assert cli("import", both, *told, "-o", "people.csv")[0] == 0
     assert "label" in pl.read_csv("people.csv").columns
     told = ("--set", "votes.scale.tone=1-10", "--set", "votes.scale.safe=pass/fail")
-    assert "scale has one for each criterion" in cli("import", found, *told, "-o", "o.csv")[2]
+    assert (
+        "import takes one scale, not one per criterion"
+        in cli("import", found, *told, "-o", "o.csv")[2]
+    )
     several = table("grades.csv", item=[1, 2], vote=[3, 5])
     refused = cli("import", several, "-o", "o.csv")[2]
     assert "to read grades pass --set scale=1-5" in refused

@@ -232,7 +232,7 @@ def test_zeros_and_ones_that_may_be_fail_and_pass_are_remarked():
         votes = btdagg.read_votes(tasks | {"vote": [0, 1] * 6 + second})
         labels = btdagg.read_labels(tasks | {"label": [0, 1] * 6 + second})
         assert sum(may_pass in text for text in votes.items(labels).remarks) == number
-    with pytest.raises(InputError, match="if labels are grades, read them on their scale") as error:
+    with pytest.raises(InputError, match="If labels are grades too, give their scale") as error:
         btdagg.calibrate(btdagg.read_votes(SCORES), btdagg.read_labels(people))
     assert error.value.advice == {"label_scale": Scale("0,1")}
 

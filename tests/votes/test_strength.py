@@ -187,11 +187,12 @@ def test_a_model_counts_votes_as_those_that_it_was_fitted_to():
     few = {"item": ["x"], "vote": [1], "margin": [5]}
     expected = btdagg.tally(["x"], [5], full_margin=margin.margin)[1]
     assert np.array_equal(model.predict_proba(read_votes(few)), model.predict_proba(expected))
-    with pytest.warns(ProvenanceWarning, match="count by their sign, but the model"):
+    with pytest.warns(ProvenanceWarning, match="count without their strength, but the model"):
         model.decide(read_votes({"item": ["x"], "vote": [1]}))
     of_signs = btdagg.calibrate(votes.signs(), labels, prior="weak")
     with pytest.warns(
-        ProvenanceWarning, match="votes have a margin, but the model was fitted to signs"
+        ProvenanceWarning,
+        match="votes have a margin, but the model was fitted without vote strength",
     ):
         shares = of_signs.model.predict_proba(votes)
     assert np.array_equal(shares, of_signs.model.predict_proba(votes.signs()))
@@ -300,8 +301,8 @@ def test_what_was_chosen_is_kept_and_said():
     votes = read_votes(rows)
     for chosen, text in (
         (read_votes(rows, full_margin=2), "a full win is a margin of 2, but the model was fitted"),
-        (read_votes(rows, strength="none"), "votes count by their sign"),
-        (votes.signs(), "votes count by their sign"),
+        (read_votes(rows, strength="none"), "votes count without their strength"),
+        (votes.signs(), "votes count without their strength"),
     ):
         with pytest.warns(ProvenanceWarning, match=text):
             shares = model.predict_proba(chosen)

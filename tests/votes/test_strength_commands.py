@@ -61,10 +61,11 @@ def test_a_model_of_strength_on_signs_and_the_reverse_warn_once(folder, cli):
         assert cli("calibrate", write(VOTES), "labels.csv", "-o", path, *options)[0] == 0
     write(without_margins(), "signs.csv")
     _, _, err = cli("decide", "strong.json", "signs.csv", "-o", "out.csv")
-    assert err.count("votes count by their sign, but the model was fitted to their margin") == 1
+    warning = "votes count without their strength, but the model was fitted to their margin"
+    assert err.count(warning) == 1
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
     _, _, err = cli("decide", "signs.json", "votes.csv", "-o", "out.csv")
-    assert err.count("votes have a margin, but the model was fitted to signs") == 1
+    assert err.count("votes have a margin, but the model was fitted without vote strength") == 1
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]
     _, _, err = cli("decide", "strong.json", "votes.csv", "-o", "out.csv", "--set", "strength=none")
     assert pl.read_csv("out.csv")["plus"].to_list() == [3 * (side > 0) for side in SIDES]

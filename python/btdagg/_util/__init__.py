@@ -1,1 +1,1 @@
-"""What every package may use; knows nothing of votes."""
+"""Helpers of every package; they know nothing of votes."""

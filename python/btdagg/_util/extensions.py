@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Registry(Mapping[str, _T]):
-    """What is built in, by name in any case, and functions of packages' entry points."""
+    """Built-in things by name, in any case, and functions of packages' entry points."""
 
     # Packages are looked up, and imported, only for names that are not built in. `parameters` are
     # those of the function, in words; `adapted` makes what is registered. An `InputError` names a

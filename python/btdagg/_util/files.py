@@ -93,7 +93,7 @@ class FileFormat(NamedTuple):
 
 
 class SavedAsJson:
-    """What is saved as the JSON of its `as_dict`, and made again by its `from_dict`."""
+    """An object saved as the JSON of its `as_dict`, and loaded by its `from_dict`."""
 
     FILE: ClassVar[FileFormat]
     INDENT: ClassVar[int | None] = 2  # None for a single line

@@ -13,6 +13,7 @@ import typer
 
 from btdagg._util.addresses import without_credentials
 from btdagg._util.errors import InputError, forbid
+from btdagg._util.wording import counted
 from btdagg.cli.common import Json, note, print_json, say
 from btdagg.cli.flags import with_flags
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate, tokens_and_cost
@@ -176,15 +177,15 @@ def cancel(
         bool,
         typer.Option(
             "--forget",
-            help="Free the samples without cancelling at the endpoint, which may still answer and "
-            "charge.",
+            help="Release the votes for another request without cancelling at the endpoint, which "
+            "may still answer and charge.",
         ),
     ] = False,
     config: Config = None,
 ) -> int:
     """Cancel batches.
 
-    Samples of unsent batches can be asked for again. A batch that was sent is ended at the
+    Votes of unsent batches can be requested again. A batch that was sent is ended at the
     endpoint; then collect its answers.
 
     Example: btdagg batch cancel 3
@@ -194,8 +195,9 @@ def cancel(
         freed = desk.forget(batch.id) if forget else await desk.cancel(batch.id)
         if freed is None:
             return None
+        released = f"{counted(freed, 'vote')} can be requested again"
         ends = f"ends at the endpoint; btdagg batch collect {batch.id}"
-        say(f"batch {batch.id}: {f'{freed} samples are free' if freed or forget else ends}")
+        say(f"batch {batch.id}: {released if freed or forget else ends}")
         return True
 
     return _each_batch(batches, store, step, config)

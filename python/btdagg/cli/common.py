@@ -1,4 +1,4 @@
-"""What the commands share: options, reading, printing."""
+"""Options, reading and printing that commands share."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectOption:
-    """What says how data are read: the project file, and keys that are typed."""
+    """The project file and typed keys, which say how data are read."""
 
     typed: CommandLine
     keys: Keys = None
@@ -155,7 +155,7 @@ class ProjectOption:
 
     @property
     def covariates(self) -> str | None:
-        """What else is known of items, names with commas between; None where nothing is."""
+        """Names of covariates, with commas between; None if there are none."""
         names: str | None = self.project.setting("covariates")
         return None if names == "none" else names
 
@@ -169,7 +169,7 @@ class ProjectOption:
 
     @property
     def population(self) -> Any:
-        """What intervals are of."""
+        """Population that intervals are for."""
         return self.project.setting("population", "new")
 
 
@@ -252,10 +252,9 @@ class ReadingWithCovariates(Reading):
         typer.Option(
             "--covariates",
             metavar="NAMES",
-            help="Covariates, facts known about each item besides its votes: standing (the "
-            "judge's votes on other items of its systems), group-standing (the same of its prompt, "
-            "for grades), length, or any numeric column; auto uses those of the first three that "
-            "the data have.",
+            help="Facts about each item besides its votes: standing (how the judge votes on other "
+            "items of the item's systems), group-standing (for grades: on other responses to its "
+            "prompt), length, or any numeric column; auto: the first three, where available.",
             show_default="none, or covariates of btdagg.toml",
         ),
     ] = None
@@ -267,7 +266,7 @@ class ReadingWithCovariates(Reading):
 
 @dataclass(frozen=True, kw_only=True)
 class Signs(Reading):
-    """The same of votes whose strength does not count."""
+    """The same, for votes without their strength."""
 
     signs: ClassVar[bool] = True
 

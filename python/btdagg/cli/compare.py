@@ -52,7 +52,7 @@ def compare(
         typer.Option(
             metavar="KEY=VALUE",
             help=f"Decide {_WAY}",
-            show_default="signs; or the first judge or template, of two",
+            show_default="votes without their strength; or the first of two judges or templates",
         ),
     ] = None,
     second: Annotated[
@@ -60,7 +60,7 @@ def compare(
         typer.Option(
             metavar="KEY=VALUE",
             help="The other way, in the same form.",
-            show_default="strength; or the second judge or template",
+            show_default="votes with their strength; or the second judge or template",
         ),
     ] = None,
     json: Json = False,
@@ -167,7 +167,7 @@ def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:
         values = [*votes.values(column).drop_nulls().sort()] if column in votes.columns else []
         if len(values) == 2:
             return {column: values[:1]}, {column: values[1:]}
-    has = "signs alone by --set strength=none" if strength == "none" else "no vote strength"
+    has = "whole votes by --set strength=none" if strength == "none" else "no vote strength"
     raise InputError(
         f"{votes.source} has {has} and not exactly two judges or templates; say what to compare, "
         "such as --first n=3 --second n=6 or --first judge=NAME --second judge=NAME"
@@ -213,5 +213,5 @@ def _name(settings: Settings, other: Settings, votes: Votes) -> str:
     if not settings:
         return "strength" if other == signs and votes.kind != "none" else "all votes"
     if settings == signs:
-        return "signs"
+        return "whole votes"
     return " ".join(f"{key}={','.join(values)}" for key, values in settings.items())

@@ -108,7 +108,7 @@ NumbersOfVotes = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated(ReportOption):
-    """What is evaluated, and what is shown of it."""
+    """The evaluated votes and methods, and the tables to show."""
 
     votes: VotesFile = None
     labels: LabelsFile = None

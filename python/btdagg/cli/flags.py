@@ -1,4 +1,4 @@
-"""What every command takes alike: groups of options, outputs, and names of options in errors."""
+"""Groups of options, outputs, and names of options in errors, the same for every command."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def import_(
     scale = project.said(table, "scale")
     forbid(
         isinstance(scale, dict),
-        "scale has one for each criterion, but grades are written as they are; say scales to the "
-        "commands that read them, such as --set votes.scale.NAME=1-5",
+        "import takes one scale, not one per criterion: leave it out, and give the scales to the "
+        "commands that read the file, such as --set votes.scale.NAME=1-5",
         "scale",
     )
     imported = project.imported(files, project.said(table, "format"), table, **how)

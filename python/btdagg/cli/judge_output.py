@@ -1,4 +1,4 @@
-"""What `judge` and `run` print about a job while it runs and after, and their exit status."""
+"""Output of `judge` and `run` during a job and after it, and their exit status."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def say_rule(rule: StoppingRule | RuleKind, n_settled: int) -> None:
     if isinstance(rule, StoppingRule) and rule.votes is not None:
         fewer = f"is expected to ask for {rule.expected_votes:.2f} of {rule.n} votes a pair"
     settled = f"{n_settled} pairs are settled already; " if n_settled else ""
-    note(f"{settled}the estimate counts all votes of every pair to judge; the rule {fewer}")
+    note(f"{settled}the estimate assumes all votes for every pair left; the stopping rule {fewer}")
 
 
 def say_run(run: JudgeRun, settings: JudgeSettings, store: str, json: bool = False) -> int:

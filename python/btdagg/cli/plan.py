@@ -219,8 +219,8 @@ def plan(
     if output is not None:
         say(f"wrote {output}")
     say(
-        f"\nBy number of votes and rule: at {rule.n} votes by this model, at fewer by ones fitted "
-        "to these items; calls include those for a calibration set:"
+        f"\nForecast by number of votes and rule. At {rule.n} votes the given model decides, at "
+        "fewer one fitted to these items; calls include those for a calibration set:"
     )
     say(f"{planned}\nnumbers of labels are those to calibrate on; {of_prior}")
 
@@ -254,9 +254,9 @@ def _before_the_first_label(
         return
     say(str(forecast))
     note(
-        f"from {counted(len(forecast.neighbours), 'task')}, each with the others as prior: the "
-        "mean error, and the lowest and highest error of a task; votes and calls are those of the "
-        "lossless rule"
+        f"forecast from {counted(len(forecast.neighbours), 'task')}, each calibrated with the "
+        "others as prior: the mean, lowest and highest error of these tasks; votes and calls are "
+        "those with the lossless rule"
     )
 
 

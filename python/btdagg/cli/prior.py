@@ -85,7 +85,7 @@ def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[obj
 
 
 def votes_alike(everything: Votes, used: Votes) -> Votes:
-    """Return the votes of all tasks and judges that are otherwise from where those used are."""
+    """Return the votes of all tasks and judges that agree with those used in other columns."""
     from btdagg.votes.provenance import COLUMNS
 
     used_values = {
@@ -185,8 +185,8 @@ def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibratio
         named = counted(len(prior), "neighbour") if isinstance(prior, list) else "weak"
         parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
         return (
-            f"prior: {named}; the weights of its parts, given the labels: {parts}; --prior none "
-            "is flat"
+            f"prior: {named}; weight of each component after the labels: {parts}; --prior none "
+            "for a flat prior"
         )
     text = words_of(prior)
     if not (isinstance(prior, btdagg.Prior) and calibration.n_labels):

@@ -1,4 +1,4 @@
-"""What commands share that compare or tabulate: their options, tables, JSON and report."""
+"""Options, tables, JSON and report of commands that compare or tabulate."""
 
 from __future__ import annotations
 

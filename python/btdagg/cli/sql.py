@@ -64,13 +64,13 @@ def sql(
             "--set",
             metavar="NAME=COLUMN",
             help="Name a column: item, vote, score, label, minus, tie, plus, mean (of grades), or "
-            "a covariate of the model; + joins the columns of one key. With task=COLUMN and "
-            "judge=COLUMN each task or judge is decided by itself (a panel needs judge); "
-            "label_task=COLUMN is the task of the labels. If rows may be repeated, "
-            "sample=COLUMN, given once for each column, says which columns identify a vote of "
-            "an item: judge, order and sample for an export of btdagg. Equal votes of a "
-            "sample count once; different ones give NULL. margin=COLUMN and template=COLUMN "
-            "are for models fitted with strength; strength=none counts signs only.",
+            "a covariate of the model; + joins the columns of one key. task=COLUMN and "
+            "judge=COLUMN decide each task or judge separately (a panel needs judge); "
+            "label_task=COLUMN is the task of the labels. sample=COLUMN, once per column, names "
+            "the columns that identify one vote of an item, if rows may be repeated (judge, order "
+            "and sample in an export of btdagg): equal repeats count once, different ones give "
+            "NULL. margin=COLUMN and template=COLUMN are for models fitted with strength; "
+            "strength=none leaves strength out.",
         ),
     ] = None,
     filters: Filters = None,
@@ -100,7 +100,7 @@ def sql(
     strength: Any = column.pop("strength", None)
     forbid(
         strength not in (None, "none"),
-        f"--set strength is {strength!r}, expected none, which counts signs only",
+        f"--set strength is {strength!r}, expected none, which counts whole votes",
     )
     if votes is None:
         for option, value in {

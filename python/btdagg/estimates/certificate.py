@@ -175,10 +175,10 @@ class Certificate(SavedAsJson, Drawn, Readable):
         return [covariate.name for covariate in getattr(self.model, "covariates", ())]
 
     def likeness(self, counts: ArrayLike, *, groups: ArrayLike | None = None) -> float | None:
-        """Return the p-value of votes that are like those of the certified items.
+        """Test whether votes are like those of the certified items; return the p-value.
 
-        It is below .01 for at most about 1% of batches of the same kind. None if fewer than ten
-        items, or groups, can be compared. Votes of a judge who errs in other ways may look alike.
+        If it is small, they differ: it is below .01 for about 1% of similar batches. None if fewer
+        than ten items, or groups, can be compared. A judge who errs in other ways may pass.
         """
         counts = self._by_judge(counts)
         array = as_any_counts(counts, self.scale, may_be_empty=True)
@@ -309,7 +309,7 @@ def certify(
         As `btdagg.estimate` takes them: votes of all items, and labels of some that were drawn by
         chance, NaN where there is none.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
-        Of each item, with a label or without, the probability that it was chosen to be labelled.
+        Probability of each item, labelled or not, of being drawn for labelling.
         Without them, or where all are equal, labels are a simple sample.
     least_probability : float, optional
         The least probability of any item; with it those of items without a label may be NaN.
@@ -317,9 +317,9 @@ def certify(
         How often people are to agree with trusted labels, on the mean over items (of several raters
         the share who agree counts), and with what probability.
     within : int
-        Of grades, how many grades apart is still agreement.
+        How many grades apart still count as agreement.
     covariates : optional
-        As of `btdagg.votes.Items.with_covariates`, but for standings, which new items would change.
+        As in `btdagg.votes.Items.with_covariates`, but for standings, which new items would change.
     provenance : Provenance, optional
         Where the votes are from, for a model that is calibrated here; known of tables.
 
@@ -712,7 +712,7 @@ def _remarks(population: PredictedItems) -> tuple[str, ...]:
     n_equal = min(sample.degrees_of_freedom + 1, _alike(population))
     if population.groups is not None and n_equal < _LEAST_GROUPS - _ROUNDING:
         remarks.append(
-            f"the groups are worth {n_equal:.3g} groups of equal size; to certify any labels takes "
+            f"groups of unequal size count as only {n_equal:.3g} groups, and a certificate needs "
             f"{_LEAST_GROUPS}: label items of more groups"
         )
     return tuple(remarks)

@@ -1,4 +1,4 @@
-"""What changed between two periods that two judges judged: the systems, or the judge."""
+"""Tell a change of the systems from one of the judge, between two periods and judges."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Change(Readable):
     quantity : str
         ``"net win rate"``, ``"pass rate"`` or ``"mean grade"``.
     names : tuple of str
-        Of the periods.
+        Names of the periods.
     votes : float
         Change of the mean vote of all items: what one sees without labels.
     people : Difference or None
@@ -51,7 +51,7 @@ class Change(Readable):
     most_of_judge : float or None
     level : float
     n_items, n_labels : tuple of int
-        Of both periods.
+        Means of both periods.
     means : dict of str to tuple of MeanEstimate and float
         By period what people say of all items, and the mean vote; without labels nothing.
     ends : tuple of two float
@@ -75,7 +75,7 @@ class Change(Readable):
 
     @property
     def who(self) -> str:
-        """Whose change is beyond chance: the systems, the judge, both, nothing or cannot tell."""
+        """Significant change: the systems, the judge, both, nothing or cannot tell."""
         if self.people is None or self.judge is None:
             return "cannot tell"
         changed = [part.low > 0 or part.high < 0 for part in (self.people, self.judge)]
@@ -112,7 +112,7 @@ class Change(Readable):
         }[self.who]
         return (
             f"{verdict}: from {self.names[0]} to {self.names[1]} the {self.quantity} changed by "
-            f"{people}, {of_votes}; the judge's part in the votes is {judge}"
+            f"{people} as people judge, {of_votes}; the judge's change adds {judge} to the votes"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -153,14 +153,14 @@ def change(
         All items of each period with the votes of its judge, and labels of some, drawn by chance;
         `Votes.items(labels)` makes them. An item may be in both, judged by each.
     names : two str
-        What the periods are called.
+        Names of the periods.
     most_of_judge : float, optional
         The largest part of the judges in the change of votes, in units of the quantity; gives
         bounds without labels of the second period.
     population : "new" or "finite"
-        As of `btdagg.estimate`.
+        As in `btdagg.estimate`.
     level : float
-        Of each interval by itself.
+        Confidence level of each interval by itself.
 
     Raises
     ------

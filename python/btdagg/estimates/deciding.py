@@ -44,8 +44,8 @@ def decisions(
     Parameters
     ----------
     items : Votes, Items, data frame or array
-        What has counts: tables of votes, which are counted as those that the model was fitted to;
-        or columns `item` and of counts; or (n, J) or (n, judges, J) counts.
+        Tables of votes, counted the way the model's votes were; a table with `item` and columns of
+        counts; or an (n, J) or (n, judges, J) array of counts.
     model : model, StoppingRule or Certificate
     certificate : Certificate, optional
         With a model or rule: its label is trusted where the certificate trusts the item and the
@@ -72,7 +72,7 @@ def decisions(
     -----
     ProvenanceWarning
         If the votes differ from those that the model was fitted to; or, by `Certificate.likeness`
-        at the 1% level, from those certified (of counts by a rule this is not known).
+        at the 1% level, from those certified (not tested for counts with a rule).
 
     Examples
     --------

@@ -56,11 +56,11 @@ def decide(
     Returns
     -------
     data frame
-        Of the kind of `votes`, or of polars: a row for each item, in the order of the votes, with
-        the column of items under its own name; `label` (-1, 0, 1 or a grade); `source`, `people` or
-        `model` (`btdagg.calibrate`, fitted to their labels); `probability`, by the model, that
-        people would give this label; and with `agreement` `trusted`, always true of labels of
-        people. An item without any grade has no label unless people gave one.
+        Of the same kind as `votes`, else of polars: a row for each item, in the order of the votes,
+        with the column of items under its own name; `label` (-1, 0, 1 or a grade); `source`,
+        `people` or `model` (`btdagg.calibrate`, fitted to their labels); `probability`, by the
+        model, that people would give this label; and with `agreement` `trusted`, always true for
+        labels of people. An item without any grade has no label unless people gave one.
 
     Warns
     -----

@@ -49,21 +49,21 @@ class Slope(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bias(Readable):
-    """What a judge gives for something, and what people do.
+    """Effect of a covariate or system on a judge's votes and on people's labels.
 
     Attributes
     ----------
     of : str
         The covariate or system.
     step : str
-        What slopes are of: a response ``"twice as long"``, say; nothing of a system.
+        Unit of the slopes, such as a response ``"twice as long"``; empty for a system.
     step_size : float
         By how much the covariate is higher there; NaN of a system.
     people, judge, difference : Slope
         Of a covariate the slopes of labels and of mean votes, and the judge's less people's. Of a
         system the win rate, or mean grade, by either.
     pvalue : float
-        Of no difference. It and the intervals are corrected for several covariates, or systems.
+        P-value of no difference; as the intervals, corrected for several covariates or systems.
     n_labels : int
     finding : {"favours", "disfavours", "less strongly", "not told"}
         ``"less strongly"``: the judge follows what people follow, but less, as one does that is
@@ -95,7 +95,7 @@ class Bias(Readable):
 
 @dataclass(frozen=True, eq=False)
 class JudgeBias(Drawn, Readable):
-    """What a judge follows more, or less, than people do.
+    """Covariates and systems that a judge follows more, or less, than people do.
 
     Attributes
     ----------
@@ -103,9 +103,9 @@ class JudgeBias(Drawn, Readable):
     n_items, n_labels, n_groups : int
         All items; those with a label and a vote; their groups.
     unit : {"win", "pass", "point"}
-        What numbers count: wins, passes where the scale is 0 and 1, or points of the scale.
+        Unit of the numbers: wins, passes where the scale is 0 and 1, or points of the scale.
     level : float
-        Of the intervals, which hold together for all covariates, and for all systems.
+        Simultaneous confidence level, of all covariates and of all systems.
     remarks : tuple of str
     """
 
@@ -120,7 +120,7 @@ class JudgeBias(Drawn, Readable):
 
     @property
     def answer(self) -> str:
-        """What the judge favours, in sentences."""
+        """The judge's biases, in sentences."""
         texts = [self._of_covariate(bias) for bias in self.covariates]
         beginnings = {
             "favours": f"more {self.units} than people give",
@@ -142,7 +142,7 @@ class JudgeBias(Drawn, Readable):
 
     @property
     def units(self) -> str:
-        """What numbers count when they are written."""
+        """Unit of the numbers in texts."""
         return {"win": "wins of 100", "pass": "passes of 100", "point": "points"}[self.unit]
 
     def _of_covariate(self, bias: Bias) -> str:
@@ -212,9 +212,9 @@ def bias(
         ``"auto"`` is the length, where items have it; other names are columns of numbers (of pairs
         a difference, A less B). Standings are made of the judge's own votes, and are refused.
     system_a, system_b : (n,) arrays, optional
-        Whose responses A and B are; of grades `system_a` alone. Items and tables have their own.
+        Systems that wrote A and B; for grades `system_a` alone. Items and tables have their own.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def bias(
     Satterthwaite's degrees of freedom (Bell and McCaffrey, 2002; Pustejovsky and Tipton, 2018).
     There is no prior. Noisy votes widen the interval of a slope and do not move it.
 
-    A system's difference is the prediction-powered mean, as of `btdagg.estimate`, of the label less
+    A system's difference is the prediction-powered mean, as in `btdagg.estimate`, of the label less
     the mean vote. All are corrected for their number by Bonferroni's method.
 
     Examples

@@ -85,7 +85,7 @@ def worth_a_look(
     -----
     Intervals are Wilson's. The variance is that of the labelled items (their groups), that of items
     without a label, and, of a model calibrated on these labels, that over refits to resampled
-    groups, as of `btdagg.evaluation.new_items.NewItems`.
+    groups, as in `btdagg.evaluation.new_items.NewItems`.
 
     Examples
     --------

@@ -40,12 +40,12 @@ class NonInferiority(Readable):
     Attributes
     ----------
     candidate, baseline : object
-        What the two are called.
+        Names of the two.
     quantity : str
-        What is compared.
+        The compared quantity.
     estimate : float
         Net win rate of the candidate against the baseline: the share of labels for it less that
-        for the other. Of grades, the quantity of the candidate less that of the baseline.
+        for the other. For grades, the quantity of the candidate less that of the baseline.
     lower, upper : float
         One-sided bounds: each holds by itself at `level`.
     margin : float
@@ -109,11 +109,11 @@ class NonInferiority(Readable):
             "not worse": (f"{self.candidate} is not worse", f"lower bound {lower}"),
             "worse": (f"{self.candidate} is worse", f"upper bound {upper}"),
         }.get(self.outcome, (f"cannot tell whether {self.candidate} is worse", both))
-        less = "" if self.quantity == NET else f" less that of {self.baseline}"
+        baseline = "" if self.quantity == NET else f" minus that of {self.baseline}"
         where = said_of(self.population, self.n_items)
         sentence = (
             f"{verdict} than {self.baseline} by more than {self.margin:g}: "
-            f"{self.quantity} of {self.candidate}{less} on {where} {self.estimate:+z.3f}, "
+            f"{self.quantity} of {self.candidate}{baseline} on {where} {self.estimate:+z.3f}, "
             f"one-sided {100 * self.level:.4g}% {bound} "
             f"({self.n_labels:,} of {self.n_items:,} items labelled)"
         )
@@ -157,25 +157,25 @@ def not_worse(
     counts, labels, **options
         As `btdagg.estimate` takes them, `population` among them.
     candidate, baseline : object
-        Of tables of pairs the names of A and B (``"A"`` and ``"B"`` without names), or, with
+        For tables of pairs the names of A and B (``"A"`` and ``"B"`` without names), or, with
         columns `system_a` and `system_b`, two systems, on either side. Of arrays of pairs ``"A"``
         and ``"B"``. Of grades values of `by`.
     margin : float
-        The most by which the share of labels for the baseline may exceed that for the candidate (of
-        grades, its quantity the candidate's); at least 0. With 0 the candidate has to be better.
+        The most by which the share of labels for the baseline may exceed the candidate's share (for
+        grades, the baseline's quantity the candidate's). At 0 the candidate has to be better.
     level : float
-        Of each bound alone; above 0.5 and below 1.
+        Confidence level of each bound alone; above 0.5 and below 1.
     quantity : str, optional
-        Of grades, one that `btdagg.estimate` has, such as ``"share >= 4"``; by default the
+        For grades, one that `btdagg.estimate` has, such as ``"share >= 4"``; by default the
         ``"mean grade"``, of two grades the ``"pass rate"``.
     by : (N,) array or str, optional
-        Of grades, the system or run of each item; of tables a column, ``"system"`` unless given.
+        For grades, the system or run of each item; of tables a column, ``"system"`` unless given.
         Items that share a group pair the two.
     panel : str, optional
         Of tables of pairs, the column of the judges of a panel.
     than : tuple of Votes and Labels, optional
-        Those of the baseline; `counts` and `labels`, tables too, are then those of the candidate.
-        Items of the same name, or that share a group, pair the two.
+        The baseline's votes and labels; `counts` and `labels` are then the candidate's tables.
+        Items with the same name or group are compared as pairs.
     covariates : optional
         As `btdagg.estimate` takes them; standings are of all items, not of the two systems' alone.
 
@@ -254,12 +254,16 @@ def _items_of(
 ) -> Items:
     scale, _ = scales_of(counts, labels, how["scale"], how["label_scale"])
     if than is not None:
-        expect(by is None, "by", by, "None, since than is given")
+        expect(by is None, "by", by, "None with argument 'than'")
         for _, gold in (runs := ((counts, labels), than)):
             require_labels(gold)
-        forbid(scale.mirrored, "than has votes on pairs, expected grades of responses", "than")
+        forbid(
+            scale.mirrored,
+            "argument 'than': votes are on pairs, expected grades of single responses",
+            "than",
+        )
         run, before = (items_of(*tables, **how) for tables in runs)
-        expected = "none with than, since those of two runs differ"
+        expected = "none with argument 'than': two runs have two judges' covariates"
         expect(covariates is None, "covariates", covariates, expected)
         return run.than(before, *pair)
     systems = None

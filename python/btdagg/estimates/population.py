@@ -71,7 +71,7 @@ _FEWER = 0.05  # share of votes by which one kind of items may have more than th
 
 
 class Predictor(Protocol):
-    """What has probabilities of labels for counts: a model, a panel, or a user's own."""
+    """Anything that has label probabilities for counts: a model, a panel, or a user's own."""
 
     def predict_proba(self, counts: Any) -> Floats:
         """Return probabilities of B, tie and A, (n, 3), or of the grades, (n, K)."""
@@ -393,7 +393,7 @@ class PredictedItems(Readable):
 
     @cached_property
     def quantities(self) -> Quantities:
-        """What is estimated."""
+        """The estimated quantities."""
         return quantities_of(self.scales[1])
 
     @property
@@ -444,7 +444,7 @@ class PredictedItems(Readable):
         return LabelledSample.of(inverse, units, n_items, self.population, strata)
 
     def turned(self, rows: NDArray[np.int64], is_turned: NDArray[np.bool_]) -> PredictedItems:
-        """Return some items, those of which some are turned so that A is B."""
+        """Return a selection of items, with A and B swapped in some of them."""
         k = len(self.rows)
         used, place = np.unique(self.place[rows] + k * is_turned[rows], return_inverse=True)
         is_kept = np.isin(self.labelled, rows)
@@ -592,8 +592,9 @@ def _unlike_sizes(
     if p >= _UNLIKE:
         return []
     return [
-        f"labelled items come from groups of other sizes ({mean:.3g} items on average, "
-        f"{mean_of_all:.3g} overall). If one item per group was labelled, add a probability column"
+        f"labelled items come from groups of {mean:.3g} items on average, all items from groups of "
+        f"{mean_of_all:.3g}. If you labelled one item per group, add a column probability: each "
+        "item's probability of being drawn"
     ]
 
 

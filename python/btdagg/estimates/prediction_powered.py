@@ -74,18 +74,18 @@ class Estimates(Drawn, Readable):
         ``"win rate"`` (ties as half). Of grades ``"mean grade"``, and ``"share >= 4"`` for each but
         the lowest; of two grades ``"pass rate"``, the share of the upper one.
     by : dict of value to dict of str to MeanEstimate
-        The same of the items with each value of `by`.
+        The same for the items with each value of `by`.
     n_items, n_labels, n_groups : int
         All items; those with a label; their groups.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     remarks : tuple of str
     main : str
         The quantity that forecasts are of where none is named: the net win rate, or mean grade.
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
     sides : Sides
-        What A and B are called.
+        Names of A and B.
     """
 
     estimates: dict[str, MeanEstimate]
@@ -125,7 +125,7 @@ class Estimates(Drawn, Readable):
 
     @property
     def other_population(self) -> Estimates | None:
-        """The same of these items where this is for new ones, and the other way round.
+        """The same for these items where this is for new ones, and the other way round.
 
         `None` where at most a tenth of the items has a label, or where it is not known whether
         items or groups were drawn.
@@ -202,7 +202,7 @@ class Estimates(Drawn, Readable):
         parts = self.comparable
         if not 1 < len(set(values)) == len(values) or not parts.keys() >= set(values):
             names = ", ".join(map(str, parts))
-            expected = f"two of {names}" if names else "values of by, but there is no by"
+            expected = f"two of {names}" if names else "None without argument 'by'"
             raise InputError(argument="between", got=values, expected=expected)
         for value in values:
             if not _has_interval(parts[value]):
@@ -212,7 +212,7 @@ class Estimates(Drawn, Readable):
 
     @property
     def headline(self) -> str:
-        """What the answer is about: the win rate, pass rate or mean grade."""
+        """Quantity of the answer: the win rate, pass rate or mean grade."""
         names = ("win rate", "pass rate", self.main)
         return next(name for name in names if name in self.estimates)
 
@@ -243,7 +243,7 @@ class Estimates(Drawn, Readable):
 
     @property
     def next_step(self) -> str:
-        """What the answer is enough for, or how many labels would be, in a sentence."""
+        """Whether there are enough labels, or how many would be, in a sentence."""
         name, (a, b) = self.headline, self.sides
         of = self.estimates[name]
         if name != "win rate":
@@ -329,10 +329,10 @@ def estimate(
         Labels of items chosen by chance; of several raters (N, 3) shares of them for B, tie and A.
         With votes, labels as `btdagg.read_labels` returns them; several raters count as their mean.
     scale, label_scale : Scale, optional
-        Of the votes, by default pairs, and of the labels if theirs is another: `counts` are then
+        Scale of the votes, by default pairs, and of the labels if it differs: `counts` are then
         (N, J) votes for each point, `labels` (N,) points or (N, K) shares of raters.
     groups : (N,) array, optional
-        What items share, such as their prompt. Variances are between groups.
+        Group of each item, such as its prompt. Variances are between groups.
     probabilities : (N,) array of numbers above 0 and at most 1, optional
         Probability with which each item was chosen to be labelled; without them all were equally
         likely. May be NaN for items without a label. If n of G groups were drawn and one item of
@@ -340,25 +340,25 @@ def estimate(
     by : (N,) array, optional
         A column, such as the task: also estimate for each of its values. Of votes its name.
     population : "new" or "finite"
-        What the interval is for: new items of the same kind, or these items alone; if all of these
-        have a label, nothing is left to estimate, and the interval has no width.
+        Population of the interval: new items of the same kind, or these items alone; if all of
+        these have a label, nothing is left to estimate, and the interval has no width.
     units : (N,) array, optional
-        What was drawn as a whole, needed with `groups` and a finite population: pass the groups
+        Drawn units, needed with `groups` and a finite population: pass the groups
         again if groups were drawn, or a different number for each item if items were;
         `btdagg.estimates.choose` returns units, and labels may have a column `unit`.
     strata : (N,) array, optional
         With `probabilities`, for a finite population: the stratum of each item, if a fixed number
         of units was drawn from each. Without strata, units count as drawn independently.
     covariates : optional
-        As of `btdagg.votes.Items.with_covariates`. They make intervals narrower where they help to
+        As in `btdagg.votes.Items.with_covariates`. They make intervals narrower where they help to
         tell labels, and are used for nothing else.
     model : DavidsonModel, PanelModel, GradeModel or other with `predict_proba`, optional
         Calibrated on other labels; of a panel, the column `judge` of votes says whose they are. By
         default models are calibrated on these, and predict items of groups that they did not see.
     prior : optional
-        Of the calibration, as `btdagg.calibrate` takes it. Of no meaning with `model` or a panel.
+        Prior of the calibration, as in `btdagg.calibrate`; unused with `model` or a panel.
     level, seed : float and int
-        Of the intervals, and of the folds.
+        Confidence level of the intervals, and seed of the folds.
 
     Raises
     ------

@@ -78,7 +78,7 @@ class ChosenItems(Readable):
         Numbers of the chosen items, in the order in which they were drawn: those of the first k
         units are the sample of k units.
     probabilities : (N,) array
-        Of every item, the probability of being chosen.
+        Probability of every item of being drawn.
     strata : (N,) array of str
         Stratum of every item.
     units : (N,) array of int64
@@ -136,11 +136,11 @@ def choose(
         share of the sample, and at least one item.
     seed : int
     scale : Scale, optional
-        Of votes that are grades, (N, J) numbers for each point. Tables of votes have their own.
+        For votes that are grades, (N, J) numbers for each point. Tables of votes have their own.
     model : DavidsonModel, GradeModel or PanelModel, optional
         Fitted to other labels: strata are by the label that it expects. A top-up takes the same.
     covariates : optional
-        Those of the model, as of `btdagg.votes.Items.with_covariates`; items have their own.
+        The model's covariates, as in `btdagg.votes.Items.with_covariates`; items have their own.
 
     Raises
     ------

@@ -44,11 +44,11 @@ class SystemEstimate(Readable):
     n_items, n_labels : int
         Items with a response of the system, and those of them with a label.
     mean : MeanEstimate or None
-        Mean grade of these items. Of pairs the share that the system wins, ties as half (against
-        the baseline, if any, whose own is None). NaN, from 0 to 1, with labels of fewer than two
-        groups.
+        Mean grade of these items; for pairs the share that the system wins, ties as half: against
+        the baseline, if there is one, which has None. With labels of fewer than two groups NaN, and
+        its interval 0 to 1.
     strength : ParameterInterval or None
-        Of pairs, in log odds: without ties, odds of a win are exp of the difference of strengths.
+        For pairs, in log odds: without ties, odds of a win are exp of the difference of strengths.
     rank : int
         Rank cluster by strength or mean grade, 1 the best; see `btdagg.rank_clusters`.
     is_tied : bool
@@ -71,21 +71,21 @@ class SystemEstimates(Drawn, Readable):
     ----------
     systems : dict of name to SystemEstimate
     quantity : str
-        What the mean of a system is: ``"win rate"`` or ``"mean grade"``.
+        Name of the mean: ``"win rate"`` or ``"mean grade"``.
     pvalues : (S, S) array
         Two-sided, of no difference in strength or mean grade, corrected for the number of pairs
         (Holm), in the order of `systems`.
     n_items, n_labels, n_groups : int
         All items; those with a label; their groups.
     level : float
-        Of each interval by itself. Of ranks, 1 less it is the level of significance.
+        Confidence level of each interval by itself; ranks are tested at 1 minus this.
     remarks : tuple of str
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
     tie_parameter : ParameterInterval or None
-        Of pairs, Davidson's nu: systems of one strength tie with probability ``nu / (2 + nu)``.
+        For pairs, Davidson's nu: systems of one strength tie with probability ``nu / (2 + nu)``.
     covariance : (S, S) array, or None
-        Of the strengths, in the order of `systems`.
+        Covariance of the strengths, in the order of `systems`.
     weight : float or None
         Weight of the judge's probabilities in the strengths, from 0 (labels alone) to 1.
     baseline : object
@@ -193,9 +193,9 @@ def estimate_systems(
     system_a, system_b : (N,) arrays
         Names of the systems whose responses are A and B of each item; of grades `system_a` alone.
     baseline : object, optional
-        Of pairs, the name of a system: win rates are against it, and its strength is 0.
+        For pairs, the name of a system: win rates are against it, and its strength is 0.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What votes of a kind say on the mean, by which other votes are compared with them."""
+"""Mean features of votes, by which other votes are compared with them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class MethodScores(Readable):
     n_items : int, optional
         Items, where each was decided in several splits.
     loss : callable
-        Whose mean is the MAE; see `Protocol`.
+        Loss of each label, whose mean is the MAE; see `Protocol`.
     labels : tuple of numbers
     """
 
@@ -147,7 +147,7 @@ class Ranking(NamedTuple):
     Attributes
     ----------
     pvalues : (m, m) array
-        Of every two methods, over all splits, corrected where the test says so.
+        P-values of every two methods, over all splits, corrected where the test says so.
     ranks : (m,) array of int64
         Cluster of each method, 1 the best; see `btdagg.rank_clusters`.
     tied : (m,) array of bool
@@ -194,7 +194,7 @@ class Cell(Drawn, Readable):
         Places among the methods of the first plain vote, such as majority, and of the first that
         calibrates a model and is quick to fit.
     scale, label_scale : Scale
-        Of the votes and of the labels.
+        Scales of the votes and of the labels.
     items : Items
         The labelled items, without the table that their votes are from.
     """
@@ -315,7 +315,7 @@ class Cell(Drawn, Readable):
 
     @cached_property
     def lines(self) -> tuple[dict[str, Any], ...]:
-        """What tables have of each method, by name: numbers, and scores as `Interval`.
+        """Values in tables for each method, by name: numbers, and scores as `Interval`.
 
         Clusters by MAE (``rank``) and by accuracy (``accuracy_rank``), 1 the best, and whether the
         MAE cannot be told from the best (``tied``), if tested; the MAE less that of the baseline

@@ -50,7 +50,7 @@ class Comparison(Readable):
     difference : Interval
         MAE of the first less that of the second: below 0 where the first is better.
     pvalue : float
-        Two-sided, of the test that the interval of the difference is.
+        Two-sided, from the same test as the interval of the difference.
     level : float
     n_items, n_groups : int
         Labelled items that both ways decide, and their groups.
@@ -145,24 +145,24 @@ def compare(
         May be the same votes if methods or numbers of votes differ.
     labels : Labels, or (n,) array of -1, 0, 1
     scale : Scale or two of them, optional
-        Of arrays: (n, J) numbers of votes for each point. By default that of pairs.
+        For arrays: (n, J) numbers of votes for each point. By default that of pairs.
     label_scale : Scale, optional
-        Of labels in an array, if theirs is another than that of the votes.
+        Scale of labels in an array, if it differs from that of the votes.
     methods : Aggregator or two of them, optional
         By default `Calibrated` with the weak prior, or of the judges of a panel.
     n_votes : int or two of them, optional
         Use only the first so many votes of each item, of tables; see `Votes.counts`.
     covariates : optional
-        For both ways, or a tuple of two, of which one may be None; as of
+        For both ways, or a tuple of two, of which one may be None; as in
         `btdagg.votes.Items.with_covariates`.
     groups : (n,) array, optional
-        Of arrays, what items share, such as their prompt; tables of labels have a column `group`.
+        For arrays, the group of each item, such as its prompt; tables have a column `group`.
     level : float
-        Of the intervals; these and the test are as of `NewItems`.
+        Confidence level of the intervals; these and the test are as in `NewItems`.
     population : "new" or "finite"
-        What intervals are for: new items like these, or these (of tables, also the unlabelled).
+        Population of the intervals: new items, or these (in tables also unlabelled ones).
     names : two str
-        What the ways are called in the result.
+        Names of the ways in the result.
     protocol : Protocol
         Cross-fitting; see `CrossFit`.
 
@@ -250,15 +250,15 @@ def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[
         items.labels,
         label_scale=items.label_scale,
         groups=items.groups,
-        names=("signs", "strength"),
+        names=("whole votes", "strength"),
         protocol=_QUICK if warn else CROSS_FITTED,
     )
     where = f"{name}: " if name else ""
     if result.difference.mean < 0 and result.pvalue / 2 < 0.05:
         signs, strength = (f"{interval.mean:.3f}" for interval in result.mae)
         return [
-            f"warning: {where}vote strength is worse than signs alone: MAE {strength} against "
-            f"{signs}, one-sided p = {result.pvalue / 2:.2g}; count signs instead"
+            f"warning: {where}vote strength is worse than whole votes: MAE {strength} against "
+            f"{signs}, one-sided p = {result.pvalue / 2:.2g}; leave strength out"
         ]
     return [] if warn else [f"{where}{result}"]
 

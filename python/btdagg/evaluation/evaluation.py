@@ -49,7 +49,7 @@ Start: TypeAlias = Callable[[int], Callable[[], object]]
 
 
 class Options(TypedDict, total=False):
-    """What all evaluations of votes and labels take; see `evaluate`."""
+    """Options of all evaluations of votes and labels; see `evaluate`."""
 
     by: Sequence[str] | None
     aggregators: Sequence[Aggregator] | None
@@ -85,12 +85,12 @@ def evaluate(
         Gold labels; None with items that hold their own. Items of one `group` are split together.
         If only the labels have a column `task`, each item gets its task from there.
     scale, label_scale : Scale, optional
-        Of arrays, the scale of votes, by default that of pairs, and that of labels where it is
+        For arrays, the scale of votes, by default that of pairs, and that of labels where it is
         another: (n, J) numbers of votes for each point, and (n,) points.
     groups : (n,) array, optional
-        Of arrays, what items share, such as their prompt. They are split and tested together.
+        For arrays, the group of each item, such as its prompt. They are split and tested together.
     covariates : optional
-        What `Calibrated` uses besides votes, as of `btdagg.votes.Items.with_covariates`; of arrays
+        Covariates of `Calibrated`, as in `btdagg.votes.Items.with_covariates`; of arrays
         columns.
     n_votes : sequence of int, optional
         Numbers of votes per item to compare at, the first ones; by default all.

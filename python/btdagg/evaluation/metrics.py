@@ -79,7 +79,7 @@ def krippendorff_alpha(items: ArrayLike, ratings: ArrayLike, *, ordinal: bool = 
     Parameters
     ----------
     items, ratings : (n,) arrays
-        What each rating is of, and the ratings; NaN where a rater gave none.
+        Item of each rating, and the ratings; NaN where a rater gave none.
     ordinal : bool
         Whether ratings are an order alone, as B, tie and A are; else they are grades, with squared
         differences.

@@ -66,12 +66,12 @@ def disagreement(
 
 @dataclass(frozen=True, eq=False)
 class NewItems(Readable):
-    """What cross-fitting says of the models that would be written, on new groups of items.
+    """Cross-fitted losses of the models that would be written, for new groups of items.
 
     Attributes
     ----------
     losses : mapping of str to Losses
-        Those behind ``"mae"``, ``"accuracy"``, ``"kappa"`` (quadratic-weighted) and ``"bias"``.
+        Losses behind ``"mae"``, ``"accuracy"``, ``"kappa"`` (quadratic-weighted) and ``"bias"``.
     groups : (n,) array
         Group of each item, as a number from 0.
     raters : NewItems or None
@@ -80,16 +80,16 @@ class NewItems(Readable):
     left : float
         Unlabelled share of a finite population, which scales its variances; 1 for new items.
     alpha : float or None
-        Of these raters; see `btdagg.evaluation.krippendorff_alpha`.
+        Alpha of these raters; see `btdagg.evaluation.krippendorff_alpha`.
 
     Notes
     -----
     The variance of a mean loss has two parts: that of the groups' losses, as of a ratio estimator,
     and that over models fitted to resampled groups, since all items share one model. Quantiles are
-    of Student's t, with one degree of freedom less than groups. A difference that is the same in
-    all groups has no such variance: its interval lets as many groups differ as Wilson's interval of
-    a share allows where none is seen, and its p-value is one less the level at which that interval
-    ends at 0.
+    of Student's t, with one degree of freedom less than groups. If a difference is equal in all
+    groups, its variance is 0: the interval then assumes that as many groups could differ as the
+    upper end of Wilson's interval for none of n, and the p-value is 1 minus the level at which this
+    interval ends at 0.
 
     Where items have one or two votes, few labels flip whole classes of them, and cross-fitted
     models differ in kind from the written one. The interval of a difference therefore covers a
@@ -151,7 +151,7 @@ class NewItems(Readable):
         return NewItems(both, self.groups)
 
     def pvalues(self, score: Score = "mae") -> NDArray[np.float64]:
-        """P-values of every two methods, (m, m): the test that the intervals of differences are."""
+        """P-values of each pair of methods, (m, m), by the test behind intervals of differences."""
         m = len(self.losses[score].of_items)
         pvalues = np.ones((m, m))
         for method in range(m):

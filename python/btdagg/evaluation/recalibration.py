@@ -37,12 +37,11 @@ class Recalibration(Readable):
     Attributes
     ----------
     calibration : Calibration
-        Of the new judge, with the old one as neighbour; the old one's where no item was judged
-        again.
+        Of the new judge, with the old one as neighbour; the old one's if no item was judged again.
     old : Calibration
         Of the old judge, on all labels.
     names : tuple of str
-        What the judges are called.
+        Names of the judges.
     n_labels, n_again : int
         Items with a label, and those that the new judge has judged, too.
     judges : Comparison or None
@@ -161,11 +160,11 @@ def recalibrate(
     labels : (n,) array, or Labels with tables of votes
         NaN where there is none; such rows are left out.
     scale, label_scale : Scale, optional
-        Of arrays, as of `btdagg.calibrate`.
+        For arrays, as in `btdagg.calibrate`.
     groups : (n,) array, optional
-        Of arrays, what items share, such as their prompt.
+        For arrays, the group of each item, such as its prompt.
     names : two str
-        What the judges are called in the answer.
+        Names of the judges in the answer.
     level : float
     protocol : CrossFit, optional
         How errors are estimated: on items that neither model has seen.

@@ -1,4 +1,4 @@
-"""What a reader has to know of a cell before using its numbers, in sentences."""
+"""Remarks to read before using the numbers of a cell."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Scores(Displayed, Readable):
     cells : tuple of Cell
         One per key, value of `column`, number of votes and number of labels.
     skipped : tuple of (key, reason)
-        What could not be evaluated. In an ablation the key may end in a value of `column`.
+        Parts that could not be evaluated. In an ablation the key may end in a value of `column`.
     n_unlabelled, n_without_votes : int
         Items with votes but no label, and labels of the same tasks whose item has no votes.
     n_sharing : int
@@ -68,7 +68,7 @@ class Scores(Displayed, Readable):
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader has to know before using the numbers."""
+        """Remarks to read before using the numbers."""
         cells = self.at_most_votes().values()
         remarks = [*self.about_data]
         for single, plural, count in (
@@ -141,7 +141,7 @@ class Scores(Displayed, Readable):
 
     @property
     def lines(self) -> tuple[dict[str, Any], ...]:
-        """What tables have of each cell and method, by name; see `Cell.lines`."""
+        """Values in tables for each cell and method, by name; see `Cell.lines`."""
         return tuple(line for cell in self.cells for line in cell.lines)
 
     @cached_property
@@ -212,7 +212,7 @@ def record(where: Mapping[str, str | None], fields: Mapping[str, Any]) -> dict[s
 
 
 def name_of_average(names: Container[str]) -> str:
-    """What an average is called beside parts of these names."""
+    """Name of an average, which no part has."""
     name = "average"
     while name in names:
         name += " of all"

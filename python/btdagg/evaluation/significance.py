@@ -73,7 +73,7 @@ def paired_permutation_test(
     groups : (n,) array, optional
         Group of each item: its differences change sign together. Exact if their sums are integers.
     n_threads : int
-        Of Monte Carlo.
+        Threads of Monte Carlo.
 
     Notes
     -----

@@ -109,9 +109,9 @@ def votes_of(
     item : str
         Column with the item that an annotation is of.
     words : mapping of str to -1, 0, 1 or A, tie, B; optional
-        What other words (with a scale: numbers) mean, such as ``{"first": "A", "second": "B"}``.
+        Meaning of other words (with a scale: numbers), such as ``{"first": "A", "second": "B"}``.
     scale : Scale
-        Of grades: a score or, without one, a label such as 4, pass or false. A number that is not
+        For grades: a score or, without one, a label such as 4, pass or false. A number that is not
         on the scale is a missing vote.
 
     Returns
@@ -169,7 +169,7 @@ def labels_of(
 ) -> Labels:
     """Make gold labels of people's annotations.
 
-    Parameters are as of `votes_of`. Annotations of an item that differ are an error. The keys
+    Parameters are as in `votes_of`. Annotations of an item that differ are an error. The keys
     `group` and `task` of metadata are columns.
     """
     table = _chosen(annotations, name, kind, item, words, _OF_LABELS, scale)
@@ -197,9 +197,9 @@ def annotations_of(
     votes : Votes, or what `btdagg.read_votes` reads
     model : DavidsonModel or GradeModel
     name, annotator : str
-        Of the new annotations.
+        Names of the new annotations and of their annotator.
     item : str
-        What the items are: `trace_id` or `span_id`.
+        Column of the items: `trace_id` or `span_id`.
 
     Returns
     -------

@@ -92,7 +92,7 @@ def calibrated(
     Parameters
     ----------
     model : path, DavidsonModel, GradeModel or StoppingRule, optional
-        What decides; a rule where epochs are stopped by it. By default the file in the environment
+        Model or rule; a rule where epochs are stopped by it. By default the file in the environment
         variable BTDAGG_MODEL, as for ``inspect eval-retry``.
     words : mapping of str to -1, 0, 1 or None, optional
         Values besides -1, 0, 1, A, tie, B or grades of the model's scale; None is a missing vote.
@@ -116,7 +116,7 @@ def calibrated(
 def tallied(*, words: Words | None = None) -> ScoreReducer:
     """Reduce the epochs of a sample to the majority vote; its counts are in the metadata.
 
-    For `win_rate` with human labels where there is no model yet. `words` is as of `calibrated`.
+    For `win_rate` with human labels where there is no model yet. `words` is as in `calibrated`.
     """
     return _reducer(None, words)
 
@@ -158,9 +158,9 @@ def win_rate(
     quantity : str
         ``net win rate``, ``win rate`` (ties as half), ``A``, ``tie`` or ``B``.
     words : mapping of str to -1, 0, 1 or None, optional
-        As of `calibrated`, for labels in the metadata.
+        As in `calibrated`, for labels in the metadata.
     level : float
-        Of the interval.
+        Confidence level of the interval.
 
     Returns
     -------
@@ -268,7 +268,7 @@ class StopByRule:
     scorer : str, optional
         Name of the scorer whose scores are the votes; of a task with one scorer, that one.
     words : mapping of str to -1, 0, 1 or None, optional
-        As of `calibrated`.
+        As in `calibrated`.
     """
 
     def __init__(
@@ -360,7 +360,7 @@ def pairwise(
         Where the responses are: ``output`` of the model, ``target`` of the sample, or a key of its
         metadata.
     template : str, path or PromptTemplate
-        A name or a .toml file, as of `btdagg judge`; other placeholders come from the metadata of
+        A name or a .toml file, as in `btdagg judge`; other placeholders come from the metadata of
         the sample, ``{prompt}`` is its input.
     orders : "both" or "alternate"
         Two votes in each epoch, one in each order; or one, AB in the first epoch, BA in the second.

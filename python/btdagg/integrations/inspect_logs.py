@@ -54,7 +54,7 @@ _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"
 
 
 class Meanings(NamedTuple):
-    """What values mean, by word in lower case, and the scale that they are on."""
+    """Meaning of values, by word in lower case, and their scale."""
 
     words: Mapping[str, float | None]
     scale: Scale
@@ -251,7 +251,7 @@ def read_inspect_votes(
         More columns, by the key of the samples' metadata, such as ``{"group": "prompt_id"}``;
         ``task`` is by default the name of the Inspect task.
     scale : Scale
-        Of scores that are grades. ``C`` and ``I``, pass and fail are 1 and 0 where these are
+        Scale of scores that are grades. ``C`` and ``I``, pass and fail are 1 and 0 where these are
         points, and ``P`` 0.5. Scores by several criteria, as a mapping, have the criterion as
         `task`.
 
@@ -310,7 +310,7 @@ def read_inspect_labels(
     Parameters
     ----------
     logs, words, columns, scale
-        As of `read_inspect_votes`.
+        As in `read_inspect_votes`.
     label : str
         ``target``, or a key of the samples' metadata.
 
@@ -354,11 +354,11 @@ def write_inspect_labels(
     log : EvalLog or path
         It is left as it is.
     model : path, DavidsonModel, GradeModel or StoppingRule
-        What decides; a rule where epochs were stopped by it.
+        Model or rule; a rule where epochs were stopped by it.
     output : path
         A new file, ``.eval`` or ``.json``.
     scorer, words : optional
-        As of `read_inspect_votes`.
+        As in `read_inspect_votes`.
     name : str
         Name of the new score.
 
@@ -476,7 +476,7 @@ def _judge_of(log: EvalLog, scorer: str) -> str:
 
 
 def _refuse_mixed(task: str, evaluated: set[tuple[str, str]]) -> None:
-    """Refuse runs on responses of several models, unless those, each with its judge, were it."""
+    """Refuse runs that evaluate several models, unless each model judged itself."""
     models = sorted({model for model, _ in evaluated})
     forbid(
         len(models) > 1 and any(model != judge for model, judge in evaluated),

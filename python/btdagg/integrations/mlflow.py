@@ -46,7 +46,7 @@ def read(traces: Iterable[Trace] | None = None, **search: Any) -> pl.DataFrame:
     Parameters
     ----------
     traces : iterable of mlflow.entities.Trace, optional
-        Those that `mlflow.search_traces` finds, unless given.
+        By default those that `mlflow.search_traces` finds.
     **search
         Arguments of `mlflow.search_traces`, such as `locations` and `filter_string`.
 

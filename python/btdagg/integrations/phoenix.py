@@ -69,7 +69,7 @@ def write(annotations: Source, client: Client | None = None) -> None:
         As `btdagg.integrations.annotations.read_annotations` takes them; `identifier` is by default
         the annotator. Phoenix sets `created` by itself.
     client : phoenix.client.Client, optional
-        As of `read`.
+        As in `read`.
 
     Raises
     ------

@@ -23,14 +23,14 @@ _OPTION = "--btdagg-summary"
 
 
 class ReleaseGate(Protocol):
-    """What the fixture `release_gate` is."""
+    """The fixture `release_gate`."""
 
     def __call__(
         self, votes: Any, labels: Any = None, *, name: str = "", **options: Any
     ) -> NonInferiority:
         """Fail the test unless a candidate is not worse than a baseline by more than a margin.
 
-        Votes (or items of a project), labels and options are as of `btdagg.estimates.not_worse`;
+        Votes (or items of a project), labels and options are as in `btdagg.estimates.not_worse`;
         `name` is the gate's, by default the test's.
         """
 

@@ -39,14 +39,14 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     scale, label_scale : Scale, optional
-        Of the votes, which are the columns of X, by default that of pairs; and of labels, the same
+        Scale of the votes, the columns of X, by default pairs; and of labels, the same
         unless given.
     prior : "weak", Prior, sequence of GradeModel, or None
-        What is known before the labels; None is the paper's fit, and of grades a flat prior.
+        Prior; None is the paper's fit, for grades a flat prior.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, of pairs.
     bounds : Bounds, optional
-        Box of the paper's fit, which they select where `prior` is ``"weak"``.
+        Bounds of the parameters. Giving them selects the paper's fit if `prior` is ``"weak"``.
     classes : sequence, optional
         The classes of `y` in the order of the points of the label scale; of pairs B, tie and A.
         ``cross_val_predict`` numbers classes for probabilities: give it

@@ -56,7 +56,7 @@ class AnswerFormat:
         A, B or a tie; one of five steps, ``A>>B`` to ``B>>A``; or a score of each response, 1 to
         10. Steps and scores give votes a margin.
     grades : tuple of numbers, or str
-        Of a judge that grades one response: the points of its scale, also as ``1-5``, ``0,0.5,1``
+        For a judge that grades one response: the points of its scale, also as ``1-5``, ``0,0.5,1``
         or ``pass/fail``, which are 1 and 0. None for pairs.
     """
 

@@ -195,7 +195,7 @@ class ChatError(Exception):
     may_cost : bool
         Whether the endpoint may have worked, and billed, before things went wrong.
     status : int or None
-        Of HTTP.
+        HTTP status.
     """
 
     message: str
@@ -217,7 +217,7 @@ class ChatError(Exception):
 
 @readable
 class Verdict(NamedTuple):
-    """What an answer says.
+    """The verdict of an answer.
 
     Attributes
     ----------

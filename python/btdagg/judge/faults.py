@@ -1,4 +1,4 @@
-"""What went wrong with a request, in one line without any part of a key."""
+"""Description of a failed request, in one line without any part of a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the calls of a run tell of its endpoint: whether it is right, and whether it is there."""
+"""Health of an endpoint, by the calls of a run: whether it is right, and whether it is there."""
 # Faults of the endpoint (key, model, parameter, an outage) mark no vote, faults of a pair mark its
 # votes. What cannot be told apart is asked with a short text (`retries`).
 
@@ -25,7 +25,7 @@ class Trouble(NamedTuple):
 
 @dataclass
 class Health:
-    """What the calls so far tell of an endpoint that gets `concurrency` of them at a time."""
+    """Health of an endpoint that gets `concurrency` calls at a time, by the calls so far."""
 
     concurrency: int
     has_worked: bool = False
@@ -71,7 +71,7 @@ class Health:
             self.is_away, self.back_at = False, now
 
     def state(self, now: float) -> str:
-        """What is waited for; empty for nothing."""
+        """Reason to wait; empty if there is none."""
         since, fault, n_faults = self.trouble or (math.inf, "", 0)
         if now - since <= _SAID_AFTER:
             return ""

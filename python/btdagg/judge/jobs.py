@@ -113,7 +113,7 @@ async def opened(
 @readable
 @dataclass(frozen=True)
 class Estimate:
-    """What a job will take, before it is begun."""
+    """Forecast of a job's calls, tokens and cost."""
 
     # Of `n_wanted` votes the store has `n_stored`, or reasons why there is none; `n_calls` are to
     # make, repeats after faults apart. `prompt_tokens` count four bytes each; `completion_tokens`

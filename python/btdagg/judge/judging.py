@@ -67,7 +67,7 @@ class Work:
 
     @property
     def item(self) -> str:
-        """What a store calls the item: with its criterion, if there is one."""
+        """Name of the item in a store: with its criterion, if there is one."""
         return self.pair.key
 
 
@@ -88,10 +88,10 @@ class JudgeJob:
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is asked for of each pair: all `n` samples; see also :mod:`btdagg.judge.methods`."""
+    """Plan of the calls for each pair: all `n` samples; see also :mod:`btdagg.judge.methods`."""
 
     def setup(self, judging: Judging) -> Setup:
-        """What all calls have in common."""
+        """Settings of all calls."""
         return Setup(
             judging.judge or provider_of(judging.model)[1],
             judging.prompt.name,
@@ -135,7 +135,7 @@ class Judging:
     judge : str, optional
         Name of the judge in tables; the model unless given.
     order : ``both``, ``AB`` or ``BA``
-        Of pairs.
+        For pairs only.
     temperature : float, optional
         None leaves it to the endpoint.
     reasoning_effort : str, optional
@@ -148,11 +148,11 @@ class Judging:
         Limit on the tokens of an answer, thinking included. With a higher one, truncated answers
         can be asked for again.
     confidence : ``none``, ``logprobs`` or ``verbal``
-        The probability of the answer where the endpoint gives log-probabilities, and that of each
-        verdict, which is the vote; or what the judge says when asked how sure it is.
+        ``logprobs``: the probability of each verdict, by the endpoint's log-probabilities;
+        ``verbal``: how sure the judge says it is.
     allow_tie : bool
     values : mapping of str to str
-        What placeholders of the template stand for in all pairs.
+        Values of the template's placeholders for all pairs.
     structured : bool
         Ask for JSON by a schema; where the endpoint refuses that, for any JSON, or in words alone.
     extra : mapping
@@ -170,7 +170,7 @@ class Judging:
     grace : float
         Seconds that calls in flight have to finish after an interruption.
     method : Sampling
-        What is asked for of each pair: its `n` samples, unless
+        Plan of the calls for each pair: its `n` samples, unless
         :func:`btdagg.judge.methods.asking_of` says otherwise.
     """
 
@@ -261,12 +261,12 @@ class Judging:
 
     @cached_property
     def setup(self) -> Setup:
-        """What all calls have in common."""
+        """Settings of all calls."""
         return self.method.setup(self)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What changes the answers besides the template, temperature and reasoning effort."""
+        """Settings that change answers besides template, temperature and reasoning effort."""
         sent = {
             "extra": dict(self.extra) or None,
             "request_seed": self.request_seed,
@@ -285,7 +285,7 @@ class Judging:
         return [{**rest[0], "content": content}, *rest[1:]]
 
     def request(self, work: Work, order: Order) -> ChatRequest:
-        """What is asked about an item in an order."""
+        """The request about an item in an order."""
         return ChatRequest(
             self.messages(work.messages(order)),
             self.model,
@@ -307,11 +307,11 @@ class Judging:
         return Prices(self.prices.prompt / 2, self.prices.completion / 2)  # whatever was cached
 
     def plan(self, pairs: Iterable[Pair]) -> Iterator[Work]:
-        """What the method asks for, pair by pair."""
+        """The method's calls, pair by pair."""
         return self.method.plan(self, pairs)
 
     def read(self, reply: ChatReply, order: Order) -> Verdict:
-        """What an answer says."""
+        """Read the verdict of an answer."""
         return read_answer(self.prompt.answer, reply, order)
 
 

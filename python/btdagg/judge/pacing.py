@@ -1,4 +1,4 @@
-"""What all calls to an endpoint share: how fast, how many at a time, and when again."""
+"""Pace of all calls to an endpoint: how fast, how many at a time, and when again."""
 # The pace is the least of the user's, of headers and of what refusals have told (`rates`). After a
 # refusal nothing is sent for as long as the endpoint asks, or a moment; then one call goes first,
 # as a probe, and the others follow once it is not refused.
@@ -46,7 +46,7 @@ class AdmittedCall:
 
 
 class Pacing:
-    """What all calls to an endpoint share: how fast, how many at a time, and when again."""
+    """Pace of all calls to an endpoint: how fast, how many at a time, and when again."""
 
     # The `limits` are never exceeded; `clock` gives seconds, `seed` is of the jitter after
     # refusals.

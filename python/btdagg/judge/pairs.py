@@ -59,7 +59,7 @@ class Pair:
 
     @property
     def key(self) -> str:
-        """What a store calls the item, under the criterion that it is judged by."""
+        """Name of the item in a store, with the criterion that it is judged by."""
         criterion = self.fields.get("criterion")
         return f"{self.item} [{criterion}]" if criterion else self.item
 
@@ -74,7 +74,7 @@ class Pair:
 
     @property
     def about(self) -> tuple[str | None, ...]:
-        """What a store keeps: key, digest, task, criterion, the item if not the key, systems."""
+        """Fields for a store: key, digest, task, criterion, the item if not the key, systems."""
         name = None if self.key == self.item else self.item
         of = self.fields.get
         systems = (of(name) or None for name in ("system", "system_a", "system_b"))
@@ -94,7 +94,7 @@ class Pairs(Table):
         Columns `item` (text or Int64), `a` and `b`, or `response` (text); where the source has them
         `prompt`, `reference` (text); and every other column as it came.
     source : str
-        What errors call these pairs.
+        Name of these pairs in errors.
     """
 
     def __len__(self) -> int:
@@ -126,7 +126,7 @@ class Pairs(Table):
 
     @property
     def facts(self) -> pl.DataFrame:
-        """What is known of each pair beside its texts: other columns, characters of responses."""
+        """Facts about each pair besides its texts: other columns, characters of responses."""
         import polars as pl
 
         chars = {"a": "chars_a", "b": "chars_b", "response": "chars"}

@@ -1,4 +1,4 @@
-"""What tokens cost: as the endpoint states it, as the user says it, or by `genai-prices`."""
+"""Cost of tokens: as the endpoint states it, as the user says it, or by `genai-prices`."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ class PromptTemplate:
     system : str
         Instructions, sent first as a system message; none where empty.
     ties, forced : str
-        What ``{ties}`` stands for where a tie is allowed, and where it is not.
+        Text of ``{ties}`` where a tie is allowed, and where it is not.
     defaults : mapping of str to str
-        What placeholders stand for where neither items nor settings say it, such as a rubric.
+        Values of placeholders that neither items nor settings give, such as a rubric.
     answer : AnswerFormat
 
     Raises

@@ -57,7 +57,7 @@ _OF_STRUCTURE = re.compile(
 
 @dataclass
 class _Exchange:
-    """What hooks see of a request."""
+    """A request as hooks see it."""
 
     is_sent: bool = True
     body: dict[str, Any] = field(default_factory=dict)

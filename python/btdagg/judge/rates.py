@@ -45,14 +45,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """What refusals have told of the pace that an endpoint allows, in units per second."""
+    """Pace that an endpoint allows, learned from refusals, in units per second."""
 
     too_fast: float = math.inf  # the last pace that was
     by_chance: float = 0.0  # share of calls that are refused at any pace
     share_before: float = 0.0  # of calls refused before the last cut; 0 once it has helped
 
     def pace(self, way: float) -> float:
-        """The pace so far on its way to what was too fast (1), and beyond."""
+        """The pace at some progress towards the one that was too fast (1), and beyond."""
         return self.too_fast * (1 - (1 - _KEPT) * (1 - way) ** 3)
 
     @property
@@ -78,7 +78,7 @@ class _Window:
     n_refused: float = 0.0
 
     def way(self, now: float) -> float:
-        """How far a pace has come: the same in calls for all, but no slow one takes for ever."""
+        """Progress towards the next pace: counted in calls, with a time limit for slow paces."""
         return max(self.n_waited / _CALLS, (now - self.since) / _SECONDS)
 
 

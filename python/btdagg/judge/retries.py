@@ -165,7 +165,7 @@ class Asker:
             health.came_back(self._clock())
 
     def state(self) -> tuple[str, float]:
-        """What is waited for, empty for nothing, and the seconds that are left."""
+        """Reason to wait, empty if there is none, and the seconds that are left."""
         closed_for = self._pacing.closed_for
         if closed_for > 0 and self._limited_by:
             return f"rate limit ({self._limited_by})", closed_for

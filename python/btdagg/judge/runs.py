@@ -1,4 +1,4 @@
-"""What a run of the engine may use, and what it has done."""
+"""Budget of a run of the engine, and its results."""
 
 from __future__ import annotations
 
@@ -118,9 +118,9 @@ class Budget:
 
 @dataclass(frozen=True)
 class Savings:
-    """What a stopping rule has saved.
+    """Votes that a stopping rule has saved.
 
-    Of `n_items` pairs it has settled `n_settled`; they have `n_samples` samples in the store, and
+    It has settled `n_settled` of `n_items` pairs; they have `n_samples` samples in the store, and
     would have `n_full` without it.
     """
 
@@ -133,7 +133,7 @@ class Savings:
 @readable
 @dataclass
 class JudgeRun:
-    """What a run has done, and found done.
+    """Results of a run, and votes that were stored before.
 
     Attributes
     ----------
@@ -159,9 +159,9 @@ class JudgeRun:
         Why the run ended early; empty where it did not. `is_useless` says that it is for answers
         without votes.
     settled : Savings or None
-        What a stopping rule has saved, if there was one.
+        Votes that a stopping rule has saved, if there was one.
     waits_for, waits_seconds : str, float
-        What a run that is under way waits for, such as a limit of the endpoint; and how long yet.
+        Reason that a run waits, such as a limit of the endpoint; and how long yet.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -307,8 +307,8 @@ class Usefulness:
         status, n = Counter(status for status, _ in self._last).most_common(1)[0]
         reasons = Counter(reason for other, reason in self._last if other == status)
         return (
-            f"most answers have no vote: {n} of the last {len(self._last)} of these are {status} "
-            f"(most often: {reasons.most_common(1)[0][0]}); {_REMEDIES[status]}"
+            f"most answers have no vote. Of the last {len(self._last)} without one, {n} are "
+            f"{status} (most often: {reasons.most_common(1)[0][0]}); {_REMEDIES[status]}"
         )
 
 

@@ -31,7 +31,7 @@ _PAIR = re.compile(
 
 @dataclass(frozen=True)
 class Habits:
-    """What kind of judge it is."""
+    """Habits of a simulated judge."""
 
     # A vote is the sign of the quality difference times `sensitivity`, plus `positional_bias` for
     # the first response and noise of items and votes (at temperature 0.5, growing with it); below
@@ -46,7 +46,7 @@ class Habits:
 
 
 class Seen(NamedTuple):
-    """What a prompt shows: two responses or one, and perhaps several answers to choose from."""
+    """Contents of a prompt: two responses or one, and perhaps several answers to choose from."""
 
     first: str = ""
     second: str = ""

@@ -32,11 +32,11 @@ class Assignment:
     n_items : int, optional
         Only the first so many.
     scale : Scale, optional
-        Of the grades of single responses.
+        Scale of the grades of single responses.
     criteria : mapping of str to collection of str, optional
         Criteria of each item; by default all.
     seed : int
-        Of the order and the sides.
+        Seed of the order and the sides.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Assignment:
         return self._places[item]
 
     def key(self, item: str) -> str:
-        """What the page calls an item: ids may tell whose responses they are."""
+        """Name of an item on the page: ids may tell who wrote the responses."""
         return self._digest("item", item).hex()[:_KEY]
 
     def item(self, key: str) -> str | None:

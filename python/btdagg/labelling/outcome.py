@@ -1,4 +1,4 @@
-"""What labels come to: a table, agreement, and the win rate once the planned labels are there."""
+"""Results of labelling: a table, agreement, and the win rate once the planned labels are there."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ class Outcome:
     design : polars.DataFrame, optional
         `item` (text), and what else the table is to have, such as `probability` and `group`.
     votes : Votes, optional
-        Of the judge. They make the estimate narrower; nobody is shown one.
+        The judge's votes. They make the estimate narrower; nobody is shown one.
     sides : Sides
-        What A and B are called.
+        Names of A and B.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class Access:
 
 
 class Choice(BaseModel):
-    """What the page sends when a rater has chosen."""
+    """A rater's choice, as the page sends it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -1,4 +1,4 @@
-"""What the page asks for: items one after the other, and what a rater says of them."""
+"""A rater's session on the page: items one after the other, and their labels."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from btdagg.judge.store.database import Database, labels
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a rater said of an item, by a criterion if there are any.
+    """A rater's label of an item, by a criterion if there are any.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What an aggregator is, and what all of them share."""
+"""The aggregator protocol, and helpers of all aggregators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Needs:
-    """What an aggregator needs besides counts.
+    """Inputs that an aggregator needs besides counts.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a calibration fits, as an aggregator: of votes of any scale, and of a panel."""
+"""Calibrated models as aggregators: for votes on any scale, and for a panel."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Voted(WithoutFit, OnScale):
 
 @dataclass(frozen=True)
 class MajorityVote(Voted):
-    """The mode of the votes, as of `btdagg.majority_vote`; where votes share it, their mean."""
+    """The mode of the votes, as in `btdagg.majority_vote`; where votes share it, their mean."""
 
     name: str = "majority vote"
 

@@ -1,4 +1,4 @@
-"""What is fitted to mean votes: a threshold, an isotonic regression, and a constant beside them."""
+"""Aggregators fitted to mean votes: a threshold, an isotonic regression, and a constant."""
 
 from __future__ import annotations
 

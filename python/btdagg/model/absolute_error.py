@@ -52,7 +52,7 @@ class MaeCalibration(Displayed, Readable):
     n_labels : int
         Labelled items.
     warnings : tuple of str
-        What was warned of, as text.
+        Warnings, as text.
     """
 
     model: DavidsonModel

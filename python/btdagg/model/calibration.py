@@ -81,33 +81,33 @@ def calibrate(
 
     ``prior=None`` is the paper's fit by minimum DRPS, over the whole box: a grid finds the basins
     of the loss, which has local minima for small sets, and Newton steps the bottom of the best few.
-    What labels cannot identify stays neutral: beta at 1 where no item leans to a side, gamma at 0
-    where all items have one share of ties, unless another gamma gives a lower DRPS.
+    Parameters that labels cannot identify stay neutral: beta at 1 where no item leans to a side,
+    gamma at 0 where all items have one share of ties, unless another gamma gives a lower DRPS.
 
     Parameters
     ----------
     counts : (n, 3) array of non-negative numbers
         Votes per item in label order: minus, tie, plus (or columns of these names); of grades (n,
-        J), a column for each point; of several judges (n, judges, 3), as of
+        J), a column for each point; of several judges (n, judges, 3), as in
         `btdagg.calibrate_panel`. Or votes, as `btdagg.read_votes` returns them.
     labels : (n,) array of -1, 0, 1, or None for soft labels
         Gold labels, points of their scale. With votes, labels as `btdagg.read_labels` returns them:
         the fit is to items with both. None with `btdagg.votes.Items` that hold their own.
     scale, label_scale : Scale, optional
-        Of the votes, by default that of pairs, and of the labels if theirs is another; tables have
+        Scale of the votes, by default pairs, and of the labels if it differs; tables have
         their own.
     weights : (n,) or, for soft labels, (n, 3) array of non-negative numbers, optional
         Weight of each item, or of each label; 1 unless given. With a prior they are scaled to sum
         to the effective number of labels, ``weights.sum()**2 / (weights**2).sum()``.
     prior : "weak", Prior or None
-        What is known before the labels: of judges in general (``"weak"``), or from neighbours
+        Prior: built-in values for judges in general (``"weak"``), or from neighbours
         (`btdagg.fit_prior`; for grades a list of their models). None is the paper's fit, for grades
         a flat prior. With a prior, `labels` and `weights` may be left out: the counts of unlabelled
         items then only say how often each occurs.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, of pairs.
     bounds : Bounds, optional
-        Box of the paper's fit, which they select unless a prior is named.
+        Bounds of the parameters. Giving them selects the paper's fit, unless a prior is named.
     provenance : Provenance, optional
         Where the votes are from, for the model to keep; known of votes that were read. The number
         of labels and, unless given, the most votes of an item are added.
@@ -125,7 +125,7 @@ def calibrate(
     CalibrationWarning
         If the model decides every item alike; with a prior, if its neighbours do not fit the labels
         or have fewer votes an item; without, if the fit did not converge, a parameter is at a bound
-        or not identified. Of grades, if nobody gave some of them.
+        or not identified. For grades, if nobody gave some of them.
 
     References
     ----------

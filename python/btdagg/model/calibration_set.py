@@ -1,4 +1,4 @@
-"""What a fit is made of, labelled counts and the box of its parameters, and what comes of it."""
+"""Data of a fit, labelled counts and the bounds of its parameters, and its result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CalibrationWarning(UserWarning):
 class _Warning(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is to be warned of, as text."""
+        """Warnings, as text."""
 
 
 _Arguments = ParamSpec("_Arguments")
@@ -119,7 +119,7 @@ class Calibration(Displayed, Readable):
         Whether every fit is an optimum: no gradient component that can be followed within the
         bounds is larger than 1e-8 (of a panel 1e-7, of grades 1e-6).
     warnings : tuple of str
-        What was warned of, as text.
+        Warnings, as text.
     drps, log_loss : float
         Weighted mean DRPS on the calibration set, or of grades the log loss in natural-log units;
         the other, and both without labels, are NaN.
@@ -128,13 +128,13 @@ class Calibration(Displayed, Readable):
     n_starts : int
         Starts from a grid over the whole box that were followed downhill; 0 with a prior.
     posterior : Posterior or None
-        Of pairs with a prior: how sure parameters and decisions are, and whether the prior fits.
+        For pairs with a prior: how sure parameters and decisions are, and whether the prior fits.
     shares : dict of str to float
         Shares of the parts of the model: of grades with a prior ``"right"``, ``"shifted"``,
         ``"linked"``, ``"nothing"`` and ``"neighbours"``; of a panel the fits that are shrunk
         towards ``"equal weights"`` or each judge alone.
     cross_validated : dict of str to float
-        Of a panel the mean DRPS on left-out folds, with ``"equal weights"`` and each judge alone.
+        For a panel, the mean DRPS on left-out folds, with ``"equal weights"`` and each judge alone.
     """
 
     model: Any

@@ -43,12 +43,12 @@ class Covariate:
     ----------
     name : str
     weight : float
-        What one `scale` of it adds to the margin, or of grades to the log odds of neighbouring
+        Weight: effect of one `scale` on the margin, for grades on the log odds of neighbouring
         grades.
     scale, centre : float
-        Of pairs its root mean square, around 0; of grades its standard deviation, around its mean.
+        For pairs its root mean square, around 0; for grades standard deviation, around its mean.
     standings : mapping of str to float, or None
-        Of the systems that the model was fitted with.
+        Standings of the systems that the model was fitted with.
     """
 
     name: str
@@ -210,7 +210,7 @@ def known_of(
 
 
 class PairsBase(NamedTuple):
-    """What beta, eta0 and gamma add to the logits of -1, 0 and 1."""
+    """Logits of -1, 0 and 1 from beta, eta0 and gamma."""
 
     s: Floats
     t: Floats
@@ -224,7 +224,7 @@ class PairsBase(NamedTuple):
 
 
 class GradesBase(NamedTuple):
-    """What beta and the intercepts, less beta times some cuts, add to the logits of grades."""
+    """Logits of grades from beta and the intercepts, less beta times some cuts."""
 
     means: Floats
     cuts: Floats

@@ -59,7 +59,7 @@ class FittedModel(SavedAsJson, Displayed):
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """What the columns of probabilities are called after ``p_``."""
+        """Names of the columns of probabilities, after ``p_``."""
         return tuple(self.label_scale.columns)
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class FittedModel(SavedAsJson, Displayed):
         Parameters
         ----------
         dialect : str
-            As of `to_sql`.
+            As in `to_sql`.
         votes : VotesTable, str or sequence of str
             The table and its columns (:class:`btdagg.model.VotesTable`), or its name if every row
             is a vote with the columns `item` and `vote` (of grades `score`; of a panel also
@@ -164,12 +164,12 @@ class DavidsonModel(FittedModel):
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, above 0.
     scale, label_scale : Scale, optional
-        Of the votes and of the labels, mirrored with three points; by default those of pairs.
+        Scales of the votes and of the labels, mirrored with three points; by default pairs.
     provenance : Provenance, optional
-        What the model was fitted to, to warn about other uses; affects neither decisions nor
+        Origin of the fitted data, to warn about other uses; affects neither decisions nor
         equality.
     covariates : sequence of Covariate
-        What else is known of items: each adds its weight times its value to u. `decide`,
+        Covariates of items: each adds its weight times its value to u. `decide`,
         `predict_proba` and `risks` then need a column of each.
 
     Notes
@@ -290,7 +290,7 @@ class DavidsonModel(FittedModel):
     def predict_proba(
         self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
     ) -> NDArray[np.float64]:
-        """Probabilities of -1, 0 and +1 for each item, (n, 3); covariates are as of `decide`."""
+        """Probabilities of -1, 0 and +1 for each item, (n, 3); covariates are as in `decide`."""
         return self._kernel.predict_proba(*self._of_items(counts, covariates, n_threads))
 
     def risks(
@@ -316,7 +316,7 @@ class DavidsonModel(FittedModel):
     ) -> float:
         """Weighted mean of the discrete ranked probability score; lower is better, 0 to 2.
 
-        Arguments are as of `btdagg.calibrate`. The paper's equation for DRPS; Gneiting and Raftery
+        Arguments are as in `btdagg.calibrate`. The paper's equation for DRPS; Gneiting and Raftery
         (2007).
         """
         return self._loss(counts, labels, weights, n_threads)[0]

@@ -332,9 +332,9 @@ def _notes(
     notes = []
     grades = model.label_scale.points
     given = rows.weights.sum(axis=0) > 0
-    hint = "the cuts of grades without a label rest on the prior"
+    hint = "the thresholds of grades that no label uses rest on the prior"
     if not has_prior:
-        hint = 'nothing fixes the cuts of grades without a label; pass prior="weak"'
+        hint = 'the thresholds of grades that no label uses cannot be fitted; pass prior="weak"'
     if given.sum() == 1:
         notes.append(f"every label is {grades[int(given.argmax())]}: {hint}")
     elif not given.all():

@@ -45,11 +45,11 @@ class GradeModel(FittedModel, Drawn):
     cuts : sequence of float
         The mean vote at which each two neighbouring grades are equally likely, in any order.
     scale, label_scale : Scale
-        Of the votes, and of the labels, the same unless given.
+        Scale of the votes, and of the labels, the same unless given.
     provenance : Provenance, optional
-        What the model was fitted to. It affects neither decisions nor equality.
+        Origin of the fitted data. It affects neither decisions nor equality.
     covariates : sequence of Covariate
-        What else is known of items: each adds its weight times its value to ``beta * m``. `decide`,
+        Covariates of items: each adds its weight times its value to ``beta * m``. `decide`,
         `predict_proba` and `risks` then need a column of each.
 
     Notes
@@ -154,7 +154,7 @@ class GradeModel(FittedModel, Drawn):
         """Grade of least expected absolute error for each item, (n,): values of the scale.
 
         Whole grades are int64, or int8 where all are from -1 to 1, as the labels of pairs are.
-        `covariates` are as of `DavidsonModel.decide`; NaN counts as the mean.
+        `covariates` are as in `DavidsonModel.decide`; NaN counts as the mean.
         """
         array = self.scale.read_counts(counts)
         n_threads = as_integer(n_threads, "n_threads", 1)
@@ -174,7 +174,7 @@ class GradeModel(FittedModel, Drawn):
     def predict_proba(
         self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
     ) -> Floats:
-        """Probabilities of the grades for each item, (n, K); covariates are as of `decide`."""
+        """Probabilities of the grades for each item, (n, K); covariates are as in `decide`."""
         means = self.means(counts, n_threads=n_threads)
         offsets = offsets_of(self, covariates, len(means))
         return _core.grade_probabilities(means, self.beta, self.intercepts, n_threads, offsets)
@@ -213,7 +213,7 @@ class GradeModel(FittedModel, Drawn):
         """Return the decision as one SQL expression over a column of mean votes.
 
         Its value is a grade, or NULL if the mean is NULL or off the scale of votes. A query has the
-        mean as ``AVG(score)``. Dialects and columns of covariates are as of `DavidsonModel.to_sql`.
+        mean as ``AVG(score)``. Dialects and columns of covariates are as in `DavidsonModel.to_sql`.
 
         Examples
         --------

@@ -81,9 +81,9 @@ class PanelModel(FittedModel, Readable):
     unheard : tuple of str
         Judges that are ignored, since they had no vote on a labelled item.
     provenance : Provenance, optional
-        What the model was fitted to.
+        Origin of the fitted data.
     covariates : sequence of Covariate
-        What else is known of items, with their weights, as of `DavidsonModel`.
+        Covariates of items, with their weights, as in `DavidsonModel`.
 
     Notes
     -----
@@ -200,7 +200,7 @@ class PanelModel(FittedModel, Readable):
 
         Its value is -1, 0 or 1, or NULL if a count is negative or one of a judge's three is NULL;
         if all three are, the judge is absent. `columns` are minus, tie and plus of each judge, by
-        default ``"minus <judge>"`` and so on. The others are as of `DavidsonModel.to_sql`.
+        default ``"minus <judge>"`` and so on. The others are as in `DavidsonModel.to_sql`.
         """
         from btdagg.model.sql.decisions import to_sql
 
@@ -262,13 +262,13 @@ def calibrate_panel(
     weights : (n,) array of non-negative numbers, optional
         Weight of each item, scaled as for `btdagg.calibrate` with a prior.
     groups : (n,) array, optional
-        What items share, such as their prompt. Those of a group are in one fold.
+        Group of each item, such as its prompt. Those of a group are in one fold.
     alpha, kappa, scale, label_scale, provenance
         As for `btdagg.calibrate`.
     covariates : optional
         As for `btdagg.calibrate`.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Warns
     -----

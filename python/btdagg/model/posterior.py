@@ -1,4 +1,4 @@
-"""What a few labels and a prior say of the parameters."""
+"""Posterior of the parameters, from a few labels and a prior."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def decisions_under(
 
 @dataclass(frozen=True, eq=False)
 class Posterior(Readable):
-    """What labels and a prior say of the parameters of a calibrated model.
+    """Posterior of a calibrated model's parameters, from labels and a prior.
 
     Attributes
     ----------

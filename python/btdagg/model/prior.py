@@ -197,7 +197,7 @@ def fit_prior(
     Parameters
     ----------
     neighbours : mapping of str to pairs, or iterable of pairs
-        Of each neighbour (counts, labels), as `calibrate` takes them; a third element is the id or
+        For each neighbour (counts, labels), as `calibrate` takes them; a third element is the id or
         group of each item, (n,), which tables have. An iterable is named by numbers from 1.
     leave_out : collection
         Items, or groups, to leave out of every neighbour, such as those of an evaluation; compared

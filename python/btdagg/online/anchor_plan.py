@@ -73,17 +73,17 @@ def plan_anchors(
     Parameters
     ----------
     votes : VoteDistribution
-        Of the items, by `btdagg.online.fit_votes`.
+        Distribution of the items' votes, by `btdagg.online.fit_votes`.
     n_votes : int
         Votes of an item, each time.
     drift : float
-        That share, between 0 and 1.
+        Share of votes that the drifted judge casts for that label, between 0 and 1.
     within : int
-        Items of the stream after the change, that it is to be found in.
+        Items of the stream after the change within which to find it.
     power, level : float
         The probability of finding it, and the level of the monitor.
     seed : int
-        Of the simulation: 40 streams of each drift.
+        Seed of the simulation: 40 streams of each drift.
 
     Examples
     --------

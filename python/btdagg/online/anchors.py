@@ -84,7 +84,7 @@ class Shift(Readable):
     Attributes
     ----------
     name : str
-        Of the facet.
+        Name of the facet.
     judge : float
         Mean of the anchors' new votes less their old ones; NaN without any.
     systems : tuple of two float
@@ -97,7 +97,7 @@ class Shift(Readable):
 
 
 class Anchors:
-    """What is known of the anchors and the stream, by facet."""
+    """Evidence of the anchors and the stream, by facet."""
 
     def __init__(
         self, reference: Sequence[NDArray[np.float64]], names: Sequence[str], level: float
@@ -146,7 +146,7 @@ class Anchors:
 
     @property
     def judge_pvalue(self) -> float:
-        """That the judge did not move, valid however often anchors are added."""
+        """P-value of a judge that did not move, valid however often anchors are added."""
         return max(math.exp(-self.peak), sys.float_info.min)
 
     @property
@@ -213,7 +213,7 @@ class Anchors:
 
 @lru_cache(maxsize=4096)
 def _ratio(old: tuple[float, ...], new: tuple[float, ...]) -> float:
-    """How much likelier two judges than one divide an item's votes so among old and new."""
+    """Likelihood ratio: old and new votes of an item come from two judges, not from one."""
     # One judge divides them by chance, two as Dirichlet draws (1/2 each); its mean is 1 for one
     # judge.
     both = [a + b for a, b in zip(old, new, strict=True)]

@@ -149,12 +149,12 @@ class DriftMonitor(SavedAsJson):
         All items have the same number of votes (in each order), 1 to 128, whole or with a strength.
         A data frame is read by column name.
     groups : (n,) array, optional
-        What reference items share, such as their prompt; the stream then has groups too. Without
+        Group of each reference item, such as its prompt; the stream then has groups too. Without
         them, several items of one prompt in a row raise false alarms.
     level : float
         Above 0 and below 1.
     seed : int
-        Of the random numbers that break ties between equal values; at least 0.
+        Seed of the random numbers that break ties between equal values; at least 0.
 
     Notes
     -----

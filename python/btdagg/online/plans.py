@@ -1,4 +1,4 @@
-"""What votes and labels will give: a plan from a pilot, a forecast from other tasks."""
+"""Forecasts of error and calls: a plan from a pilot, a forecast from other tasks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class PlannedBudget(Readable):
         Votes per item at most, for which the model is calibrated; and one of ``all votes``,
         ``lossless``, ``risk-bounded``, ``cost-optimal``, or of the first two with ``, covariates``.
     votes, mae, change_rate : float
-        Votes of an item, mean absolute error on new items of a model calibrated on as many labels
+        Mean votes per item; MAE on new items, calibrated on the pilot's number of labels; share of
+        labels that all votes would change.
     calls, price : float
         Votes of the job's items, plus `n` for each labelled item; and their price.
     low, high : float
@@ -91,7 +92,7 @@ class Plan(Drawn, Readable):
 
     @property
     def saved(self) -> str:
-        """What covariates save at no more error than the most votes alone; empty without any."""
+        """Calls saved by covariates at no more error than by the most votes alone; else empty."""
         known = [row for row in self.budgets if row.rule == _ALL + WITH_COVARIATES]
         if not known:
             return ""
@@ -100,9 +101,9 @@ class Plan(Drawn, Readable):
         if fewest is None:
             return f"with covariates the error is not below that of {most.n} votes without them"
         return (
-            f"MAE with covariates and {counted(fewest.n, 'vote')} an item {fewest.mae:.4f}, of "
-            f"{counted(most.n, 'vote')} alone {most.mae:.4f}: "
-            f"{most.calls - fewest.calls:,.0f} calls fewer"
+            f"{counted(fewest.n, 'vote')} per item with covariates: MAE {fewest.mae:.4f}; "
+            f"{counted(most.n, 'vote')} without them: {most.mae:.4f}; "
+            f"{most.calls - fewest.calls:,.0f} calls saved"
         )
 
     def to_frame(self) -> pl.DataFrame:
@@ -154,9 +155,9 @@ def plan(
     that did not see them, from random votes. A small pilot gives a rough forecast. Rules, and votes
     beyond the pilot's, are computed as sums over all counts, with `fit_votes` of the pilot.
 
-    Of grades, and with covariates, the pilot's own votes are taken in random order, by the lossless
-    rule alone, up to their number. Covariates are compared on the same votes; a standing stays that
-    of all.
+    For grades, and with covariates, the pilot's own votes are taken in random order, by the
+    lossless rule alone, up to their number. Covariates are compared on the same votes; standings
+    stay those of all votes.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def plan(
         Numbers of votes (1 to 128, multiples of `step`) and labels to compare; calls include votes
         for the middle number of labels.
     price : float
-        Of one vote, in any currency.
+        Price of one vote, in any currency.
     step : int
         2 if votes come in pairs, one in each order.
     rule : StoppingRule, optional
@@ -180,9 +181,9 @@ def plan(
         New items, or `n_items` of which the pilot's are some: these take no votes and have no
         error.
     scale, label_scale : Scale, optional
-        Of votes and labels, as for `btdagg.calibrate`.
+        Scales of votes and labels, as for `btdagg.calibrate`.
     covariates : optional
-        What else is known of the pilot, as for `btdagg.calibrate`; items may have it already.
+        Covariates of the pilot, as for `btdagg.calibrate`; items may have them already.
     seed : int
         Seed of folds, of votes that are drawn, and of the simulated calibration sets.
     """
@@ -486,12 +487,12 @@ def forecast(
     Parameters
     ----------
     prior : Prior
-        Of the neighbours; see `btdagg.fit_prior`.
+        Prior of the neighbours; see `btdagg.fit_prior`.
     n_votes, n_labels : sequence of int, optional
         Numbers to compare; by default half of the neighbours' votes and all, and those of 0, 10, 50
         and 200 labels that are at most half of a neighbour's.
     n_items, price, step
-        As of `plan`.
+        As in `plan`.
     n_draws, seed : int
         How often labels are drawn from each neighbour.
 

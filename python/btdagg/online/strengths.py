@@ -115,7 +115,7 @@ class StrengthDistribution:
 
 
 def shares_of(votes: NDArray[Any]) -> NDArray[Any]:
-    """What votes from -1 to 1 have of minus, tie and plus, on a further axis."""
+    """Shares of minus, tie and plus in votes from -1 to 1, on a further axis."""
     return np.stack([np.maximum(-votes, 0), 1 - np.abs(votes), np.maximum(votes, 0)], axis=-1)
 
 
@@ -136,7 +136,7 @@ def _mirrored(weights: Any) -> Floats:
 
 
 def _factors_of_votes(strengths: Floats) -> Floats:
-    """What each pair of tilts makes of the chances of votes for B and for A, (2, pairs, k)."""
+    """Factors by each pair of tilts on the chances of votes for B and for A, (2, pairs, k)."""
     pairs = np.stack(np.meshgrid(_TILTS, _TILTS, indexing="ij")).reshape(2, -1, 1)
     return np.asarray(np.exp(pairs * strengths))
 

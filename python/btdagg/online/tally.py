@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _FILE = FileFormat("btdagg.tally", "tally")
 _MAX_SAMPLE = 4095
-_SIGNS = "-1, 0 or 1, since this tally counts signs; for votes with strength use btdagg.tally"
+_SIGNS = "-1, 0 or 1, since this tally counts whole votes; for votes with strength use btdagg.tally"
 
 # Integers, or texts as UTF-8 bytes, where the first begins, and where each ends.
 _Ids: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], int, NDArray[np.int64]]"
@@ -84,11 +84,11 @@ class OnlineTally:
     model : DavidsonModel, optional
         Decides the counts. By default the model of the rule.
     rule : StoppingRule, optional
-        Says which items are settled. One with more than `n` votes is, and the model decides it from
-        all. Covariates are given to `decide` and `settle`.
+        Says which items are settled. An item with more than the rule's `n` votes is settled, and
+        the model decides it from all of them. Covariates are given to `decide` and `settle`.
     deduplicate : bool, optional
         If True, each sample counts once, by its number; if False, every row is one more
-        vote, and merging adds. By default as the first votes are.
+        vote, and merging adds. By default True if the first votes have sample numbers.
     late : {"refuse", "drop"}
         A new vote for an item that `settle` has reported raises, adding nothing, or is dropped and
         counted in `n_late`.
@@ -114,7 +114,7 @@ class OnlineTally:
         if rule is not None and model not in (None, rule.model):
             raise InputError(argument="model", got=model, expected=f"the rule's, {rule.model!r}")
         if rule is not None and isinstance(rule.votes, StrengthDistribution):
-            expected = "a rule made without vote strengths, since a tally counts signs"
+            expected = "a rule made without vote strengths, since a tally counts whole votes"
             raise InputError(argument="rule", got=rule.kind, expected=expected)
         expect(late in ("refuse", "drop"), "late", late, "'refuse' or 'drop'")
         self.rule = rule
@@ -123,7 +123,7 @@ class OnlineTally:
         expect(isinstance(self.model, DavidsonModel | None), "model", self.model, expected)
         if self.model is not None and self.model.provenance is not None:
             differences = self.model.provenance.other_strength("none")
-            warn_of(f"{text}: a tally counts signs" for text in differences)
+            warn_of(f"{text}: a tally counts whole votes" for text in differences)
         self._scale = PAIRS if self.model is None else self.model.scale
         self.deduplicate = None if deduplicate is None else bool(deduplicate)
         self.late: Literal["refuse", "drop"] = late
@@ -230,7 +230,7 @@ class OnlineTally:
     def decide(self, *, covariates: Any = None) -> tuple[NDArray[Any], NDArray[np.int8]]:
         """Ids in ascending order and their labels, from the rule if there is one, or the model.
 
-        `covariates` are as of `DavidsonModel.decide`, in the order of the ids of `counts`.
+        `covariates` are as in `DavidsonModel.decide`, in the order of the ids of `counts`.
         """
         model = given(self.model, "model", "a DavidsonModel to decide by")
         ids, counts = self.counts()
@@ -244,7 +244,7 @@ class OnlineTally:
         return labels
 
     def settle(self, *, covariates: Any = None) -> Settled:
-        """Report the items settled since the last call; `covariates` are as of `decide`."""
+        """Report the items settled since the last call; `covariates` are as in `decide`."""
         rule = given(self.rule, "rule", "a StoppingRule to settle by")
         with self._lock:
             if self._kernel is None:

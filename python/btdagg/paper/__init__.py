@@ -1,4 +1,4 @@
-"""What serves the paper's tables alone: its data sets, and its views of votes and labels."""
+"""The paper's data sets, and its views of votes and labels."""
 
 from lazy_loader import attach_stub
 

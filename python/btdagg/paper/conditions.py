@@ -79,7 +79,7 @@ def compare_orders(
     n_votes : int
         Votes per item, even; the paper has 12.
     **options
-        As of `ablate`. Nothing is tested.
+        As in `ablate`. Nothing is tested.
 
     Returns
     -------

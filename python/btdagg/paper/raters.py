@@ -54,7 +54,7 @@ class RaterScores(Readable):
     n_shared : int
         Items on which two labels share the most votes of the others.
     accuracy, mae : float
-        Of the rater on all scored items.
+        Accuracy and error of the rater on all scored items.
     compared : Cell or None
         Judge and rater on the evaluation sets of the splits of those items; None without a judge.
     """

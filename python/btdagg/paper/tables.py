@@ -85,7 +85,7 @@ def _by_value(
         methods = [method.name for method in block[0].methods]
         if differences and len(methods) == 2:
             less = [with_error(cell.difference(0, 1), signed=True) for cell in block]
-            yield Row((*label, " less ".join(methods)), dict(zip(columns, less, strict=True)))
+            yield Row((*label, " − ".join(methods)), dict(zip(columns, less, strict=True)))
 
 
 _DIGITS = {"beta": 2, "nu": 1, "gamma": 2}

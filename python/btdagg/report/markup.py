@@ -30,7 +30,7 @@ def script_json(value: object) -> str:
 
 
 def script_hash(script: str) -> str:
-    """What a content security policy names a script, or a style, by."""
+    """Hash by which a content security policy names a script, or a style."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 

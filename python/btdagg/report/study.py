@@ -1,4 +1,4 @@
-"""What the report of an evaluation is made from."""
+"""Data of the report of an evaluation."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Study(Readable):
 
     @property
     def effort(self) -> Effort:
-        """What sweeps go over."""
+        """The quantity that sweeps go over."""
         return _EFFORTS[self.votes.scale.mode]
 
     @property
     def own_methods(self) -> tuple[Aggregator, ...]:
-        """Those that decide by votes: what others decided may be there for some numbers only."""
+        """Methods that decide by votes: decisions of others may be there for some numbers only."""
         return tuple(method for method in self.methods if needs_of(method).decisions is None)
 
     def run(

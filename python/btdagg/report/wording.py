@@ -42,7 +42,7 @@ def not_evaluated(keys: Iterable[Sequence[str]]) -> str:
 
 
 class Basis(NamedTuple):
-    """What means are over, and what stands behind their ±, in words."""
+    """Basis of means, and of their ±, in words."""
 
     over: str
     error: str
@@ -70,7 +70,7 @@ def random_splits(numbers: Iterable[int]) -> str:
 
 
 class SweptOver(NamedTuple):
-    """What a sweep goes over: its stem, its field, in words, on an axis, and what to add."""
+    """The quantity of a sweep: its stem, its field, in words, on an axis, and what to add."""
 
     name: str
     field: str

@@ -37,7 +37,7 @@ _Count = Annotated[float, Field(ge=0, lt=2**63)]
 
 
 class Known(NamedTuple):
-    """What bodies say of items besides their votes, for a model with covariates, by name."""
+    """Covariates of items in bodies, for a model that has them, by name."""
 
     numbers: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()

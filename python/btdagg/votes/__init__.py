@@ -1,4 +1,4 @@
-"""What comes in, and its counts: votes and labels from files, vote stores and data frames."""
+"""Votes and labels from files, vote stores and data frames, and their counts."""
 
 from lazy_loader import attach_stub
 

@@ -199,7 +199,7 @@ def _not_said(
     has_fractions = likely is not None and any(point % 1 for point in likely.points)
     if judged is not None and has_fractions and are_means(points, judged):
         advice = {argument: Scale(judged.points)}
-        say = "state that of one rater, of whom they may be means: {advice}"
+        say = "if they are means of several raters, give the scale of one rater: {advice}"
     elif len({*by_task.values()}) > 1:
         scales = listing(f"{task} {scale}" for task, scale in by_task.items())
         task, scale = next(iter(by_task.items()))

@@ -88,11 +88,11 @@ class Items(Readable):
     ids : (n,) array
         Names of the items in messages; by default their row numbers.
     groups : (n,) array of str, or None
-        What items share, such as their prompt.
+        Group of each item, such as its prompt.
     scale, label_scale : Scale
-        Of the votes and of the labels.
+        Scales of the votes and of the labels.
     judges : tuple of str
-        Of a panel, in the order of the columns of `counts`.
+        Judges of a panel, in the order of the columns of `counts`.
     signs : (n, 3) array, or None
         Votes per item without their strength, where `counts` have it.
     confidences : Confidences or None
@@ -100,33 +100,33 @@ class Items(Readable):
     no_confidences : str
         Why a column of confidences is not usable; the error of an aggregator that needs them.
     covariates : mapping of str to (n,) array of float64
-        What models may use besides votes, made by `with_covariates`; NaN where missing.
+        Covariates that models may use, made by `with_covariates`; NaN where missing.
     decisions : mapping of str to (n,) array of float64
         Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
     ratings : (n, K) array of int, or None
         How many raters gave each label, where some item has several.
     probabilities : (n,) array of float, or None
-        Of being labelled; NaN where it is not known.
+        Probability of being drawn for labelling; NaN where it is not known.
     units : (n,) array of str, or None
-        What was drawn as a whole: items or groups; None where it is not known.
+        Whether the item or its group was drawn; None where it is not known.
     strata : (n,) array of str, or None
-        Of which so many units were drawn; None for items that were not drawn.
+        Stratum from which each item's unit was drawn; None for items that were not drawn.
     by : (n,) array of str, or None
-        Of the column that an estimate was asked for by.
+        Values of the column by which estimates are split.
     systems : (n, 2) array of str, or None
-        Whose responses are A and B.
+        The systems that wrote A and B.
     keys : polars.DataFrame, or None
         The items as the votes name them, and their tasks if votes have them: `item` and `task`.
     label_rows : polars.DataFrame, or None
         The columns of the labels, such as `group`; null where the labels do not name the item.
     sides : Sides
-        What A and B are called.
+        Names of A and B.
     least_probability : float, or None
-        Of the design by which items were drawn.
+        Lowest probability that any item had of being drawn.
     n_unlabelled, n_without_votes : int
         Numbers of items left out without a label, and of labels without votes.
     remarks : tuple of str
-        What was left out or assumed.
+        Data left out, and assumptions.
     """
 
     counts: Any
@@ -222,9 +222,9 @@ class Items(Readable):
         counts : Items, Votes, or (n, J) or (n, judges, J) array
         labels : Labels with `Votes`, or (n,) array of points of their scale, or None
         groups : (n,) array, optional
-            What items share; tables have their own.
+            Group of each item; tables have their own.
         scale, label_scale : Scale, optional
-            Of arrays; that of pairs, and that of the votes, unless given.
+            Scales of arrays; by default pairs, and that of the votes.
         """
         if labels is None:
             if isinstance(counts, CountsItself):
@@ -282,7 +282,7 @@ class Items(Readable):
 
     @cached_property
     def decided_by(self) -> NDArray[Any] | Self:
-        """What aggregators get, which see no label: an array if there is nothing but counts."""
+        """Input of aggregators, without labels: an array if there is nothing but counts."""
         is_plain = self.confidences is None and not self.no_confidences and self.signs is None
         if is_plain and not self.decisions and not self.judges and not self.covariates:
             return self.pooled
@@ -327,7 +327,7 @@ class Items(Readable):
             ``"auto"`` is all that items have of ``"standing"`` (columns `system_a` and `system_b`,
             of grades `system`), ``"group-standing"`` (grades) and ``"length"`` (columns `chars_a`
             and `chars_b`, or `response_a` and `response_b`; of grades without a side). Other names
-            are columns of numbers. Or columns, as of `btdagg.calibrate`.
+            are columns of numbers. Or columns, as in `btdagg.calibrate`.
         model : optional
             Take the standings of systems that it was fitted with.
         """
@@ -377,7 +377,7 @@ class Items(Readable):
 
     @cached_property
     def content(self) -> list[NDArray[Any]]:
-        """What is known of each item, as `btdagg._util.folds.deal` takes it."""
+        """Contents of each item, as `btdagg._util.folds.deal` takes them."""
         counts = self.pooled
         if self.signs is not None:  # side by side, as `compare` has them
             counts = np.stack([counts, self.signs], axis=1)

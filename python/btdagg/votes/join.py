@@ -127,7 +127,7 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
     Returns
     -------
     Items
-        Those that also have a label, in the order of `ids`.
+        Items that also have a label, in the order of `ids`.
     """
     same_index(ids=ids, counts=counts)
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)

@@ -52,9 +52,9 @@ class Labels(Table):
     unlabelled : polars.DataFrame
         The same columns of the items that have none.
     scale : Scale
-        Of the labels: `label` has points of it.
+        Scale of the labels: `label` has points of it.
     raters : str
-        What is made of an item on which raters disagree: mean, majority or drop.
+        Treatment of an item on which raters disagree: mean, majority or drop.
     """
 
     unlabelled: pl.DataFrame = field(kw_only=True)
@@ -133,15 +133,15 @@ def read_labels(
     where : mapping, optional
         Read only some rows, before their values are checked; see :meth:`btdagg.votes.Table.filter`.
     words : mapping of str to A, tie, B, a grade or "missing"; optional
-        What labels in words mean.
+        Meaning of labels in words.
     scale : Scale, optional
-        Of labels that are grades, in a column `label`, `grade` or `score`; optional where certain,
+        For labels that are grades, in a column `label`, `grade` or `score`; optional where certain,
         as of votes. Several raters give the median, of two the one nearer to the middle. A column
         `criterion` is the `task`.
     raters : {"mean", "majority", "drop"}
-        Where raters disagree: with "mean" estimates take the shares of their labels, so that A and
-        B do not make a tie, with "majority" the one label, which models take with either; "drop"
-        leaves the item out of everything.
+        If raters disagree: with "mean", estimates use the share of raters for each label (A and B
+        do not cancel to a tie); with "majority", one label. Models use one label in both cases.
+        "drop" leaves the item out.
 
     Raises
     ------

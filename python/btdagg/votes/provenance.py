@@ -1,4 +1,4 @@
-"""What a model was fitted to, and how its use differs from that."""
+"""Origin of a model's data, and how its use differs from that."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OtherValues(str):
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a model was fitted to. Unknown values are empty and are not compared.
+    """Origin of a model's data. Unknown values are empty and are not compared.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ class Provenance:
         Where the votes come from, as in their columns; stored as tuples of str. Numbers are
         normalized: 0.5 and ``"0.50"`` are the same temperature.
     strength : str
-        What said how strong votes are, as `btdagg.read_votes` has it, or ``none``.
+        Kind of vote strength, as in `btdagg.read_votes`, or ``none``.
     full_margins : tuple of (judge, template, margin)
         The margins of a whole win, where it was their margin.
     ancestry : tuple of str
-        Of a model that was carried over: the judge that it is from, with its labels.
+        For a model that was carried over: the judge that it is from, with its labels.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Provenance:
         fewer : bool
             False if items may have fewer votes, such as those a rule stopped early.
         scale : Scale
-            Of the votes.
+            Scale of the votes.
         """
         differences = []
         array = scale.read_counts(counts)
@@ -211,11 +211,9 @@ class Provenance:
                 for margin in differing
             )
         if self.strength == "none":
-            return (f"votes have a {kind}, but the model was fitted to signs",)
-        strength = "sign" if kind == "none" else kind
-        return (
-            f"votes count by their {strength}, but the model was fitted to their {self.strength}",
-        )
+            return (f"votes have a {kind}, but the model was fitted without vote strength",)
+        strength = "without their strength" if kind == "none" else f"by their {kind}"
+        return (f"votes count {strength}, but the model was fitted to their {self.strength}",)
 
     def unused_strength(self, votes: Table) -> tuple[str, ...]:
         """Return a text if votes have a strength, and the model was fitted to signs."""

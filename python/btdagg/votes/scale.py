@@ -42,7 +42,7 @@ class Mode(NamedTuple):
     Attributes
     ----------
     judged, column, measurement : str
-        What a vote is of, the column of files that it is in, and its level of measurement.
+        Kind of items, the column of their votes in files, and the level of measurement.
     orders : tuple of str
         Orders in which responses can be shown.
     responses, sides : tuple of str
@@ -89,7 +89,7 @@ class Scale:
         Two to 256 values, strictly increasing. Also ``"1-5"``, ``"0,0.5,1"`` or
         ``"pass/fail"``.
     names : iterable of str, optional
-        What they are called, by default as they are written. Names do not affect equality.
+        Names of the points, by default as written. Names do not affect equality.
     mirrored : bool
         Whether the scale is of pairs, so that swapping A and B reverses every result; it then has
         three equally spaced points.
@@ -297,7 +297,7 @@ class Scale:
 
     @property
     def in_words(self) -> str:
-        """What messages call votes and labels on it."""
+        """Name of votes and labels on it in messages."""
         return "pairs" if self.mirrored else f"grades {listed(self.points)}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -376,8 +376,8 @@ def require_alike(scale: Scale, label_scale: Scale) -> None:
     graded = label_scale if scale.mirrored else scale
     forbid(
         scale.mode != label_scale.mode,
-        f"{which} are grades and {other} are of pairs; if {other} are grades, read them on their "
-        f"scale, such as {{advice}}; if all are of pairs, say in words what the {which} mean",
+        f"{which} are grades, but {other} compare pairs. If {other} are grades too, give their "
+        f"scale: {{advice}}. If both compare pairs, give words for the values of {which}",
         advice={"scale" if scale.mirrored else "label_scale": Scale(graded.points)},
     )
 

@@ -15,7 +15,7 @@ _COLUMNS = {"a": "system_a", "b": "system_b"}
 
 @readable
 class Sides(NamedTuple):
-    """What A and B are called; where nothing tells, A and B.
+    """Names of A and B; by default A and B.
 
     Examples
     --------

@@ -41,9 +41,9 @@ def standing(
     counts : (n, J) array of non-negative numbers, or items
         Votes per item for each point; of a panel (n, judges, 3), which is pooled.
     system_a, system_b : (n,) arrays
-        Whose responses A and B are; of grades the system, or another group, alone.
+        Systems that wrote A and B; for grades the system, or another group, alone.
     scale : Scale
-        Of the votes; that of pairs unless given.
+        Scale of the votes; by default pairs.
 
     Returns
     -------

@@ -54,7 +54,7 @@ class FullMargin(NamedTuple):
 
 @dataclass(frozen=True)
 class Strength:
-    """What says how strong the votes of a table are: some of its columns and full margins."""
+    """Source of the votes' strength in a table: some of its columns and full margins."""
 
     kind: StrengthKind
     full_margins: tuple[FullMargin, ...] = ()
@@ -65,7 +65,7 @@ class Strength:
         return [*STRENGTH_COLUMNS[self.kind], *_WHOSE]
 
     def sides(self, scale: Scale = PAIRS) -> tuple[pl.Expr, pl.Expr]:
-        """What of each vote is for B, and what for A; the rest is for a tie."""
+        """Share of each vote for B, and for A; the rest is for a tie."""
         vote, (low, _, high) = pl.col("vote"), scale.points
         if self.kind == "probabilities":
             total = pl.sum_horizontal(PROBABILITIES)
@@ -124,7 +124,7 @@ def kind_in(table: Table, strength: str | None) -> StrengthKind | None:
     if len(present) > 1:
         raise InputError(
             f"{table.source} has columns for {present[0]} and {present[1]}; choose one by "
-            "{advice} (none counts signs only)",
+            "{advice} (none counts whole votes)",
             advice={"strength": None},
         )
     if strength and not present:
@@ -199,7 +199,7 @@ def strength_of(
         is_bad = is_win & size.is_null() & pl.all_horizontal(is_of_judge or [pl.lit(True)])
         few = f"{mixed['n_absent'][0]} of {mixed['n'][0] + mixed['n_absent'][0]} votes have none"
         of_whom = "every vote" if kind == "probabilities" else "every vote but ties"
-        expected = f"a {column} of {of_whom} ({few}); {{advice}} none counts signs"
+        expected = f"a {column} of {of_whom} ({few}); {{advice}} none counts whole votes"
         refuse(table, is_bad, column, expected, {"strength": None})
     if (sums["least"] < 0).any():
         expected = f"a {column} with the same sign as its vote, or sizes of at least 0 in all rows"

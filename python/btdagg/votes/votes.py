@@ -86,7 +86,7 @@ class Votes(Table, CountsItself):
         (``AB`` or ``BA``), `sample` (Int64), `confidence` (Float64 if all are in 0 to 1); and all
         others.
     strength : Strength or None
-        What says how strong the votes are: `kind` is the column, `full_margins` the margins of a
+        Source of the votes' strength: `kind` is the column, `full_margins` the margins of a
         whole win.
     scale : Scale
         `vote` has points of this scale, and counts have a column for each.
@@ -113,7 +113,7 @@ class Votes(Table, CountsItself):
 
     @cached_property
     def sides(self) -> Sides:
-        """What A and B are called: by `read_votes`, or by the one value of their columns."""
+        """Names of A and B: from `read_votes`, or the one value of their columns."""
         return self.own_sides or sides_of(self, scale=self.scale)
 
     def with_names(self, a: str | None, b: str | None) -> Self:
@@ -241,10 +241,10 @@ class Votes(Table, CountsItself):
         Parameters
         ----------
         labels : Labels, optional
-            Items are then joined with them task by task, with groups and probabilities. A column
-            `probability` is that of having been chosen to be labelled, `least_probability` the
-            least of any item, which rows without a label also tell. Labels with probability 0,
-            chosen for human review, are left out.
+            Items are then joined with them task by task, with groups and probabilities. Column
+            `probability`: each item's probability of being drawn for labelling;
+            `least_probability`: the lowest of any item, also read from rows without a label. Labels
+            with probability 0, chosen for human review, are left out.
         n_votes : int, optional
             Count only the first so many votes of each item, or judge of a panel; see `counts`.
         panel, judges : str and sequence of str, optional
@@ -447,10 +447,10 @@ def read_votes(
     where : mapping, optional
         Read only some rows, before their values are checked; see :meth:`btdagg.votes.Table.filter`.
     words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
-        What the words in `vote` mean. ``first`` and ``second`` are the responses that the column
+        Meaning of the words in `vote`. ``first`` and ``second`` are the responses that the column
         `order` says were shown first and second.
     order : mapping of str to AB or BA, optional
-        What the words in `order` mean: AB where A was shown first.
+        Meaning of the words in `order`: AB where A was shown first.
     strength : {"margin", "strength", "probabilities", "confidence", "none"}, optional
         Which columns say how strong votes are: a `margin` on any scale, a `strength` from 0 to 1
         (both needed of every vote but ties; sizes beside a column `vote`, or signed), or
@@ -459,7 +459,7 @@ def read_votes(
         The margin of a whole win. By default twice the mean margin of the judge and template, ties
         included.
     scale : Scale, optional
-        Of grades, in a column `score` or `vote` (`words` say their numbers), or counts for each
+        For grades, in a column `score` or `vote` (`words` say their numbers), or counts for each
         point. Optional where certain: pairs, pass and fail in words or as 0 and 1, and where a
         column `grades` says it, as in exports of a vote store. A column `criterion` is the `task`.
     a, b : str, optional
@@ -469,7 +469,7 @@ def read_votes(
     Returns
     -------
     Votes
-        Those of Parquet files have been checked, and stay in the files until they are tallied.
+        Votes of Parquet files have been checked, and stay in the files until they are tallied.
 
     Raises
     ------

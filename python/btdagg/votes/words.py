@@ -1,4 +1,4 @@
-"""What the words of other tools mean as votes, and what to type for words that are not known."""
+"""Meaning of other tools' words as votes, and advice for unknown words."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class RemoteBatch:
 
 
 class Result(NamedTuple):
-    """What came of a request: a reply, or with an HTTP status of 0 why it was not asked."""
+    """Outcome of a request: a reply, or with an HTTP status of 0 why it was not asked."""
 
     key: str
     status: int

@@ -241,7 +241,7 @@ class Owner:
     # Batches
 
     def remotes(self) -> set[str]:
-        """What endpoints call the batches that were sent."""
+        """Endpoints' names of the batches that were sent."""
         remote = schema.batches.c.remote
         sent = self._connection.execute(sa.select(remote).where(remote.is_not(None)))
         return set(sent.scalars())

@@ -1,4 +1,4 @@
-"""What databases call alike things, and how names, texts and numbers are written in each."""
+"""Functions, names, texts and numbers as each database writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ATANH = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """What databases call alike things."""
+    """Functions and types as a database names them."""
 
     # `quote` is around names, doubled within, `literal` around the digits of a float. `real`,
     # `integer` and `text` are types. `is_number` and `is_signed` tell whether a column holds a

@@ -60,15 +60,15 @@ class VotesTable:
     numbers : bool
         Whether all votes are numbers; reading them as text takes longer.
     margin : str, optional
-        For a model fitted with strength, the column of strengths, if it has another name than there
-        (`margin`, `strength`, `confidence`). Every vote but ties needs one.
+        For a model fitted with strength, the column of strengths, if it is not called `margin`,
+        `strength` or `confidence` as at the fit. Every vote but ties needs one.
     template : str
         Column of the templates, which have full margins of their own where a judge has several; the
         judge is the column `judge`.
     strength : "none", optional
         Count signs, whatever the model was fitted to.
     covariates : mapping of str to str
-        Columns of covariates that are not called as they are, with one value (or NULL) per item.
+        Column of each covariate whose column has another name; one value (or NULL) per item.
     """
 
     name: Name
@@ -200,7 +200,7 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     Parameters
     ----------
     dialect : str
-        As of `DavidsonModel.to_sql`.
+        As in `DavidsonModel.to_sql`.
     votes : VotesTable, str or sequence of str
         The table of votes; see `DavidsonModel.to_sql_query`.
     labels : LabelsTable, str or sequence of str
@@ -214,7 +214,9 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     words = dialect_named(dialect)
     table = votes if isinstance(votes, VotesTable) else VotesTable(votes)
     if table.margin is not None or table.template != VotesTable.template:
-        raise InputError("a histogram counts signs, expected no column of margins or templates")
+        raise InputError(
+            "a histogram counts whole votes, expected no column of margins or templates"
+        )
     gold = labels if isinstance(labels, LabelsTable) else LabelsTable(labels)
     forbid(
         gold.task is not None and table.task is None,
@@ -454,7 +456,7 @@ def _strengths(table: VotesTable, words: Dialect, origin: Provenance) -> dict[st
     forbid(
         origin.strength == "probabilities",
         "the model was fitted to probabilities of votes, which no query sums; {advice} none "
-        "counts signs",
+        "counts whole votes",
         advice={"strength": None},
     )
     cell = f"v.{words.name(table.margin or origin.strength)}"

@@ -1,4 +1,4 @@
-"""What people and a judge give for a covariate, or to a system."""
+"""Figures of people's and a judge's response to a covariate, or a system."""
 
 from __future__ import annotations
 

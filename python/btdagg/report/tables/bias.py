@@ -1,4 +1,4 @@
-"""What judges favour: the response shown first, a covariate, a system."""
+"""Biases of judges: the response shown first, a covariate, a system."""
 
 from __future__ import annotations
 

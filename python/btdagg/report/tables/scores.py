@@ -31,8 +31,8 @@ def scores_table(scores: Scores) -> ReportTable:
     """Tabulate MAE, accuracy and rank of each method, by part and number of votes, and averages."""
     cell = scores.cells[0]
     is_ranked = cell.test is not None and len(cell.methods) > 1
-    less = _less(cell)
-    more = [less] if cell.new_items is not None and cell.baseline is not None else []
+    difference_column = _difference_column(cell)
+    more = [difference_column] if cell.new_items is not None and cell.baseline is not None else []
     columns = ["MAE", *more, "accuracy", *cell.scores[2:], *(["rank"] if is_ranked else [])]
 
     def rows() -> Iterator[Row]:
@@ -41,7 +41,9 @@ def scores_table(scores: Scores) -> ReportTable:
             difference = line.get("mae_less_majority")
             cells: dict[str, str | Entry] = {
                 "MAE": Entry(with_error(line["mae"]), is_ranked and rank == 1),
-                less: "" if difference is None else with_error(difference, signed=True),
+                difference_column: ""
+                if difference is None
+                else with_error(difference, signed=True),
                 "accuracy": with_error(line["accuracy"]),
                 "kappa": with_error(line.get("kappa")),
                 "bias": with_error(line.get("bias"), signed=True),
@@ -143,7 +145,7 @@ def answers_table(scores: Scores) -> ReportTable:
     # The written model or majority vote, whichever has the lower MAE at most votes, unless another
     # method is significantly better, or a constant answer is.
     first = scores.cells[0]
-    less, has_kappa = _less(first), "kappa" in first.scores
+    difference_column, has_kappa = _difference_column(first), "kappa" in first.scores
     by_key, most = scores.by_key(), scores.at_most_votes()
     errors = {key: min(_best(of)["mae"].mean, of.best_constant[1]) for key, of in most.items()}
     worst = {
@@ -165,7 +167,7 @@ def answers_table(scores: Scores) -> ReportTable:
                 {
                     "use": Entry(use, True),
                     "MAE": fixed(error) if beaten else with_error(best["mae"]),
-                    less: with_error(difference, signed=True),
+                    difference_column: with_error(difference, signed=True),
                     **({"kappa": with_error(best["kappa"])} if has_kappa else {}),
                     "labels": f"{cell.n_items:,}",
                     "votes": votes_of(cell.n_votes),
@@ -185,9 +187,9 @@ def answers_table(scores: Scores) -> ReportTable:
         "answers",
         "What to use",
         f"Mean absolute error (MAE) {how}, at the largest number of votes. "
-        f"{_sentence(basis_of(scores.cells).error)} If a row says, for example, always "
-        f"{constant}, model and baseline are no better. {less.capitalize()}: MAE minus that of "
-        "this baseline."
+        f"{_sentence(basis_of(scores.cells).error)} {difference_column}: the difference of the "
+        f"errors. In a row of always {constant}, or of another constant answer, neither the model "
+        "nor the baseline is better than that answer."
         + (" Kappa is quadratic-weighted." if has_kappa else "")
         + " The worst come first."
         + not_evaluated(key for key, _ in scores.skipped),
@@ -196,8 +198,8 @@ def answers_table(scores: Scores) -> ReportTable:
     )
 
 
-def _less(cell: Cell) -> str:
-    return f"less {cell.methods[cell.baseline or 0].name.removesuffix(' vote')}"
+def _difference_column(cell: Cell) -> str:
+    return f"MAE − {cell.methods[cell.baseline or 0].name.removesuffix(' vote')}"
 
 
 def _best(cell: Cell) -> Line:

@@ -1,4 +1,4 @@
-"""What a format reads: files as they come, and what a user says of them."""
+"""Files as formats read them, and a user's options."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What a user says of files; see `btdagg.votes.formats.read`."""
+    """A user's options for files; see `btdagg.votes.formats.read`."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, object] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class Content:
 
     @property
     def where(self) -> str:
-        """What errors begin with: the name, and the object that is being read."""
+        """Beginning of errors: the name, and the object that is being read."""
         return self.name if self.row is None else f"{self.name}, row {self.row}"
 
     def objects(self) -> Iterator[dict[str, Any]]:

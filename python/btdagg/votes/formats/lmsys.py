@@ -1,4 +1,4 @@
-"""What LMSYS publishes: judgments of MT-Bench (FastChat) and Arena-Hard, and votes of people."""
+"""Files of LMSYS: judgments of MT-Bench (FastChat) and Arena-Hard, and votes of people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people said in nested JSON: tasks of Label Studio, records of Argilla."""
+"""People's labels in nested JSON: tasks of Label Studio, records of Argilla."""
 
 from __future__ import annotations
 

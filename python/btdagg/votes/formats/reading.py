@@ -75,7 +75,7 @@ They are tried in this order, the more a format needs, the earlier; but any tabl
 
 @dataclass(frozen=True, eq=False)
 class Imported(Readable):
-    """What was read of files.
+    """Contents read from files.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Imported(Readable):
     unread : mapping of str to int
         How many votes are missing, by reason, the most frequent first.
     remarks : tuple of str
-        What would let more be read.
+        Advice on how to read more.
     points : tuple of numbers or None
         The scale of grades, if it was said.
     """
@@ -132,7 +132,7 @@ def read(
     Parameters
     ----------
     files : path, list of paths, or data frame
-        A folder stands for its files. Data in memory are as of `btdagg.votes.read_table`.
+        A folder stands for its files. Data in memory are as in `btdagg.votes.read_table`.
     format : str, optional
         One of `btdagg.votes.formats.FORMATS`; recognized by the content unless given.
     columns : mapping of str to str, optional
@@ -141,14 +141,14 @@ def read(
         of responses, which are compared, or grades of items without `system`; `score_a` and
         `score_b` scores of both, `margin` the lead of A; with `label` labels are returned.
     words : mapping of str to -1, 0, 1, A, tie, B, missing, first or second; optional
-        What words mean, such as ``{"draw": "tie"}``; see `btdagg.read_votes`. Of texts, the words
+        Meaning of words, such as ``{"draw": "tie"}``; see `btdagg.read_votes`. Of texts, the words
         of verdicts, one for each vote.
     order : mapping of str to AB or BA, optional
-        What the words in the column `order` mean: AB where A was shown first.
+        Meaning of the words in the column `order`: AB where A was shown first.
     constants : mapping of str to str, optional
         Columns that have one value in all rows, such as ``{"judge": "gpt-5.4"}``.
     kind : "votes", "ratings" or "labels", optional
-        What to return; by default labels if `columns` has `label`, ratings if votes are people's.
+        Kind of table; by default labels if `columns` has `label`, ratings if votes are people's.
     name : str, optional
         Which scorer or assertions, where a file has several.
     custom_id : str, optional
@@ -184,7 +184,7 @@ def read_grades(
 ) -> Imported:
     """Read scores of single responses as grades, as `read` reads votes on pairs.
 
-    What is missing or no number stays missing, and is counted.
+    Missing values and texts that are no numbers stay missing, and are counted.
 
     Parameters
     ----------
@@ -192,12 +192,12 @@ def read_grades(
         Points, other than which a number is an error. With pass and fail, a format's own passes are
         read. With a number k, scores from 0 to 1 become whole grades from 0 to k.
     columns : mapping, optional
-        As of `read`. ``{"criterion": {"tone": "human tone"}}`` names a column with the grades by
+        As in `read`. ``{"criterion": {"tone": "human tone"}}`` names a column with the grades by
         each criterion, and ``{"judge": ["gpt", "claude"]}`` those of each judge.
     words : mapping of str to number or "missing", optional
-        What words mean, such as ``{"good": 3}``.
+        Meaning of words, such as ``{"good": 3}``.
     files, format, constants, name, answer_pattern, kind
-        As of `read`; labels are returned where `columns` has `label`, or `kind` says so.
+        As in `read`; labels are returned where `columns` has `label`, or `kind` says so.
 
     Examples
     --------
