@@ -202,10 +202,10 @@ class Pipeline:
             raise InputError(argument="covariates", got=[*self.covariates], expected=expected)
         self._sides = sides_of(self.pairs, a, b, scale=scale)
         judging.prompt.check(self.pairs)
-        self._full: Pairs = self.pairs  # those that get all votes
-        self._others: Pairs | None = None
+        self._full: Pairs = self.pairs  # these get all votes
+        self._stoppable: Pairs | None = None
         if self.rule is not None:
-            self._full, self._others = _parted(self.pairs, self.labels)
+            self._full, self._stoppable = _parted(self.pairs, self.labels)
         if isinstance(self.rule, StoppingRule):
             refuse_other_n(self.rule, judging)
             warn_of(differences(self.pairs, judging, self.rule))
@@ -216,9 +216,9 @@ class Pipeline:
 
     def pairs_to_ask(self, store: VoteStore | None) -> Pairs:
         """Pairs that may need votes: all but those that a given rule has settled."""
-        if store is None or self._others is None or not isinstance(self.rule, StoppingRule):
+        if store is None or self._stoppable is None or not isinstance(self.rule, StoppingRule):
             return self.pairs
-        unsettled = open_pairs(self._others, self.judging, self.rule, store)
+        unsettled = open_pairs(self._stoppable, self.judging, self.rule, store)
         return self.pairs.with_data(pl.concat([self._full.frame, unsettled.frame]))
 
     async def run(self, job: JudgeJob) -> Labelling:
@@ -239,8 +239,8 @@ class Pipeline:
             return labelling
         labelling.votes = votes = self._votes(job.store, self._full)
         self._fit(votes, labelling)
-        if self._others is not None and len(self._others):
-            other_pairs, rules = _with_rules(self._others, labelling)
+        if self._stoppable is not None and len(self._stoppable):
+            other_pairs, rules = _with_rules(self._stoppable, labelling)
             left = run.left_of(judging.limits)
             if left is not None:
                 rest = replace(judging, limits=left)

@@ -51,7 +51,7 @@ class OutputFolder:
     def __init__(self, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.path = path
         self._reads = reads
-        self._own: set[str] = set()  # which another command may have left out of the manifest
+        self._written: set[str] = set()  # which another command may have left out of the manifest
         require_folder(path)
         self.earlier = frozenset(self._manifest())
 
@@ -67,10 +67,10 @@ class OutputFolder:
         self._refuse(name)
         target = self.path / name
         self.path.mkdir(parents=True, exist_ok=True)
-        self._own.add(name)
+        self._written.add(name)
         written = self._manifest()
-        if not self._own <= written:  # a killed run then knows the file as its own
-            self._write_manifest(written | self._own)
+        if not self._written <= written:  # a killed run then knows the file as its own
+            self._write_manifest(written | self._written)
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target, follow=False) as file:
             yield file
@@ -82,7 +82,7 @@ class OutputFolder:
     def remove(self, names: Iterable[str]) -> None:
         written = self._manifest()
         removed = written.intersection(names)
-        self._own -= removed
+        self._written -= removed
         for name in removed:
             with suppress(FileNotFoundError, NotADirectoryError):
                 (self.path / name).unlink()

@@ -535,8 +535,8 @@ def _around(shares: Floats, place: NDArray[np.intp], within: int) -> Floats:
     return np.asarray((shares * near).sum(axis=1))
 
 
-def _alike(population: PredictedItems) -> float:
-    """Return how many groups of one size would be worth as many groups as all items have."""
+def _effective_groups(population: PredictedItems) -> float:
+    """Number of equal groups that would be worth as much as the groups of all items."""
     if population.groups is None:
         return np.inf
     sizes = np.bincount(population.groups).astype(np.float64)
@@ -625,7 +625,7 @@ def _effective_labels(
     if population.groups is None and population.weights is None:
         return n
     degrees = sample.degrees_of_freedom
-    if degrees + 1 < _LEAST_GROUPS - _ROUNDING or _alike(population) < _LEAST_GROUPS:
+    if degrees + 1 < _LEAST_GROUPS - _ROUNDING or _effective_groups(population) < _LEAST_GROUPS:
         return 0.0
     mean = labelled_mean(agrees[rows], sample)
     # Where all agree, how groups vary is not seen.
@@ -709,7 +709,7 @@ def _remarks(population: PredictedItems) -> tuple[str, ...]:
             "the model was calibrated on the same labels that certify it (cross-fitted by group), "
             "so the confidence is approximate; with a model from other labels it is exact"
         )
-    n_equal = min(sample.degrees_of_freedom + 1, _alike(population))
+    n_equal = min(sample.degrees_of_freedom + 1, _effective_groups(population))
     if population.groups is not None and n_equal < _LEAST_GROUPS - _ROUNDING:
         remarks.append(
             f"groups of unequal size count as only {n_equal:.3g} groups, and a certificate needs "

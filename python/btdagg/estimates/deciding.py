@@ -121,7 +121,7 @@ def decisions(
         trusted = replace(certificate, model=decider).trusted(counts, **how)
         columns["trusted"] = trusted & (columns["label"] == decider.decide(counts, **how))
         if rule is None or isinstance(items, Votes):
-            compared, which = _alike(certificate, items, counts, has_label)
+            compared, which = _comparable(certificate, items, counts, has_label)
             groups = _groups_of(items, rows, has_label)
             groups = None if groups is None else groups[which]
             pvalue = certificate.likeness(compared[which], groups=groups)
@@ -154,7 +154,7 @@ def _has_counts(items: Any, scale: Scale) -> bool:
     return isinstance(items, pl.DataFrame) and {"item", *scale.columns} <= {*items.columns}
 
 
-def _alike(
+def _comparable(
     certificate: Certificate, items: Any, counts: NDArray[Any], has_label: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     # Counts of as many votes of each item, of each judge, as all but a twentieth have, and which

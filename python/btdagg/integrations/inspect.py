@@ -287,7 +287,7 @@ class StopByRule:
         self._scorer: str | None = scorer
         self._running: tuple[str, str] | None = None
         self._votes: dict[str | int, dict[int, Counter[float | None]]] = {}
-        self._told: dict[str | int, list[dict[str, Any]]] = {}
+        self._metadata: dict[str | int, list[dict[str, Any]]] = {}
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Begin without votes; see Inspect's EarlyStopping."""
@@ -301,12 +301,12 @@ class StopByRule:
         self._scorer = self._named or (names[0] if len(names) == 1 else None)
         expected = f"one of the task's: {', '.join(names)}"
         expect(self._scorer in names, "scorer", self._named, expected)
-        self._running, self._votes, self._told = (run, this), {}, {}
+        self._running, self._votes, self._metadata = (run, this), {}, {}
         return f"btdagg {self.rule.kind}"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Leave out an epoch of a sample that is settled."""
-        metadata, model = self._told.get(id, []), self.rule.model
+        metadata, model = self._metadata.get(id, []), self.rule.model
         if not metadata and model.covariates:  # which scores tell
             return None
         tally = sum(self._votes.get(id, {}).values(), Counter[float | None]())
@@ -326,7 +326,7 @@ class StopByRule:
             where = f"sample {id!r}, epoch {epoch}"
             score = scores[self._scorer].score
             votes = votes_of(score, self._words, where)
-            self._told.setdefault(id, []).append(score.metadata or {})
+            self._metadata.setdefault(id, []).append(score.metadata or {})
             self._votes.setdefault(id, {})[epoch] = tally_of(votes)
 
     async def complete_task(self) -> dict[str, Any]:
