@@ -270,14 +270,15 @@ def test_two_runs_of_the_same_items_are_compared_as_tables_and_as_arrays():
     votes, labels = run("v1")
     some = votes.filter({"item": ["q1", "q2", "q300"]}), labels
     assert not_worse(*run("v2"), than=some, model=data["model"], **V2).n_items == 403
-    with pytest.raises(btdagg.InputError, match="by is 'system', expected None with"):
+    text = "by is 'system', expected None with argument 'than'"
+    with pytest.raises(btdagg.InputError, match=text):
         not_worse(*run("v2"), than=run("v1"), by="system", **V2)
     with pytest.raises(
         btdagg.InputError, match="labels is a ndarray, expected labels from read_labels"
     ):
         not_worse(data["counts"], data["labels"], than=run("v1"), **V2)
     pairs = tables(*drawn(100, 40, 0.0))
-    with pytest.raises(btdagg.InputError, match="votes are on pairs, expected grades"):
+    with pytest.raises(btdagg.InputError, match="'than': votes are on pairs, expected grades"):
         not_worse(*pairs, than=pairs, **V2)
 
 

@@ -25,8 +25,7 @@ Ends: TypeAlias = tuple[float, float]
 """The least and the greatest value that a mean can have."""
 
 _FARTHEST = 60.0  # powers of 2 of a quantile, beyond which no interval ends
-_N_HALVINGS = 7  # to a bracket of one power, within which ends are nearly straight
-_N_SECANTS = 12
+_N_HALVINGS = 64
 _ROUNDING = 1e-14  # of deviations
 
 
@@ -138,32 +137,17 @@ def _difference_limits(means: Sequence[tuple[Any, Any, Any]], r: Any) -> tuple[F
 def ending_at_0(limits: Callable[[Floats], tuple[Floats, Floats]], quantile: Floats) -> Floats:
     """Quantile at which each interval just reaches 0: the p-value of the difference follows."""
 
-    def distance(power: Floats) -> Floats:
-        low, high = limits(quantile * 2**power)
-        return np.asarray(np.maximum(low, -high))  # from 0 to the interval, below 0 within
+    def is_beyond(quantile: Floats) -> NDArray[np.bool_]:
+        low, high = limits(quantile)
+        return np.asarray((low > 0) | (high < 0))
 
-    near = np.zeros(len(quantile))
-    of_near = distance(near)
-    is_beyond = of_near > 0
-    far = np.where(is_beyond, _FARTHEST, -_FARTHEST)
-    of_far = distance(far)
-    is_bracket = (of_far > 0) != is_beyond
-    before = np.zeros(len(near), dtype=np.bool_)
-    for step in range(_N_HALVINGS + _N_SECANTS):
+    side = is_beyond(quantile)
+    near, far = np.zeros(len(side)), np.where(side, _FARTHEST, -_FARTHEST)
+    for _ in range(_N_HALVINGS):
         middle = (near + far) / 2
-        if step >= _N_HALVINGS:  # the Illinois method: Dowell and Jarratt (1971)
-            fall = np.where(of_far == of_near, 1.0, of_far - of_near)
-            middle = np.where(is_bracket, far - of_far * (far - near) / fall, far)
-        of_middle = distance(middle)
-        same = (of_middle > 0) == is_beyond
-        again = (same == before) & (step > _N_HALVINGS)
-        before = same
-        of_near, of_far = (
-            np.where(same, of_middle, np.where(again, of_near / 2, of_near)),
-            np.where(same, np.where(again, of_far / 2, of_far), of_middle),
-        )
+        same = is_beyond(quantile * 2**middle) == side
         near, far = np.where(same, middle, near), np.where(same, far, middle)
-    return np.asarray(quantile * 2**middle)
+    return np.asarray(quantile * 2**near)
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,7 +162,7 @@ def not_worse(
         and ``"B"``. Of grades values of `by`.
     margin : float
         The most by which the share of labels for the baseline may exceed the candidate's share (for
-        grades, the baseline's quantity the candidate's). At 0 the candidate has to be better.
+        grades, the baseline's quantity the candidate's); at least 0. At 0 it has to be better.
     level : float
         Confidence level of each bound alone; above 0.5 and below 1.
     quantity : str, optional
