@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Tests wait for servers as often as they compute: three at a time on two cores.
 WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
-PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
+# Threads of libraries gain nothing beside other workers, and take a tenth of the processor's time.
+PYTEST = OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
 SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust python -name '*.rs' -o -name '*.toml')
 
 # What is built is what Cargo.lock says, and one thing at a time.
@@ -97,7 +98,7 @@ lint: $(VENV)/.lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	for folder in benches examples/rust_service; do (cd $$folder && cargo fmt --check \
-	  && cargo clippy --all-targets --locked -- -D warnings) || exit 1; done
+	  && cargo clippy --target-dir $(abspath target) --all-targets --locked -- -D warnings) || exit 1; done
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -128,7 +129,7 @@ bench: $(VENV)/.test
 
 bench-smoke: $(VENV)/.test
 	$(KERNELS) --profile smoke -- --test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benches/smoke.py $(filter-out serve,$(BENCHES))
+	OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python benches/smoke.py $(filter-out serve,$(BENCHES))
 
 # The votes are those of BTDAGG_SHARED, or of their sources with OPTIONS=--download; half an hour on
 # two cores.

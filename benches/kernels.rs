@@ -11,7 +11,7 @@ use std::hint::black_box;
 use btdagg::{
     Bounds, CalibrationSet, Counts, Execution, Model, Parameters, Posteriors, Prior, Tally,
 };
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use divan::{Bencher, counter::ItemsCount};
 
 const N_ITEMS: usize = 1_000_000;
 const N_VOTES: u64 = 12;
@@ -35,51 +35,82 @@ fn calibration_set(n_items: usize) -> CalibrationSet {
         .expect("valid smoothing")
 }
 
-fn kernels(c: &mut Criterion) {
-    let model = Model::new(1.2, 2.0, 0.8).expect("finite parameters");
-    let (wide, narrow) = (rows::<i64>(), rows::<u8>());
-    let counts: Vec<Counts> = rows::<u64>()
-        .into_iter()
-        .map(|[minus, tie, plus]| Counts::whole(minus, tie, plus))
-        .collect();
-    let mut labels = vec![0_i8; N_ITEMS];
-    let mut probabilities = vec![[0.0; 3]; N_ITEMS];
+fn model() -> Model {
+    Model::new(1.2, 2.0, 0.8).expect("finite parameters")
+}
 
-    let mut group = c.benchmark_group("per item");
-    group.throughput(Throughput::Elements(N_ITEMS as u64));
-    group.bench_function("decide i64", |b| {
-        b.iter(|| model.decide_into(&wide[..], &mut labels, Execution::single()));
-    });
-    group.bench_function("decide u8", |b| {
-        b.iter(|| model.decide_into(&narrow[..], &mut labels, Execution::single()));
-    });
-    group.bench_function("decide Counts", |b| {
-        b.iter(|| model.decide_into(&counts[..], &mut labels, Execution::single()));
-    });
-    group.bench_function("probabilities i64", |b| {
-        b.iter(|| model.probabilities_into(&wide[..], &mut probabilities, Execution::single()));
-    });
-    group.bench_function("gather a calibration set", |b| b.iter(|| calibration_set(N_ITEMS)));
+const PARAMETERS: Parameters = Parameters { beta: 1.0, eta0: 1.0, gamma: 0.5 };
+
+fn per_item<O>(bencher: Bencher, run: impl FnMut() -> O) {
+    bencher.counter(ItemsCount::new(N_ITEMS)).bench_local(run);
+}
+
+#[divan::bench]
+fn decide_i64(bencher: Bencher) {
+    let (model, rows, mut labels) = (model(), rows::<i64>(), vec![0_i8; N_ITEMS]);
+    per_item(bencher, || model.decide_into(&rows[..], &mut labels, Execution::single()));
+}
+
+#[divan::bench]
+fn decide_u8(bencher: Bencher) {
+    let (model, rows, mut labels) = (model(), rows::<u8>(), vec![0_i8; N_ITEMS]);
+    per_item(bencher, || model.decide_into(&rows[..], &mut labels, Execution::single()));
+}
+
+#[divan::bench]
+fn decide_counts(bencher: Bencher) {
+    let whole = |[minus, tie, plus]: [u64; 3]| Counts::whole(minus, tie, plus);
+    let counts: Vec<Counts> = rows::<u64>().into_iter().map(whole).collect();
+    let (model, mut labels) = (model(), vec![0_i8; N_ITEMS]);
+    per_item(bencher, || model.decide_into(&counts[..], &mut labels, Execution::single()));
+}
+
+#[divan::bench]
+fn probabilities_i64(bencher: Bencher) {
+    let (model, rows, mut found) = (model(), rows::<i64>(), vec![[0.0; 3]; N_ITEMS]);
+    per_item(bencher, || model.probabilities_into(&rows[..], &mut found, Execution::single()));
+}
+
+#[divan::bench]
+fn gather_a_calibration_set(bencher: Bencher) {
+    per_item(bencher, || calibration_set(N_ITEMS));
+}
+
+#[divan::bench]
+fn tally(bencher: Bencher) {
     let items: Vec<i64> = (0..N_ITEMS as i64).map(|i| (i * 7919) % 100_000).collect();
     let votes: Vec<i8> = (0..N_ITEMS).map(|i| (i % 3) as i8 - 1).collect();
-    group.bench_function("tally", |b| {
-        b.iter(|| Tally::<i64>::new().add_all(&items, &votes));
-    });
-    group.finish();
+    per_item(bencher, || Tally::<i64>::new().add_all(&items, &votes));
+}
 
-    let compiled = model.compile(N_VOTES);
-    let votes = Counts::new(1, 3, 8);
-    c.bench_function("decide one, compiled", |b| b.iter(|| compiled.decide(black_box(votes))));
-    c.bench_function("decide one", |b| b.iter(|| model.decide(black_box(votes))));
+#[divan::bench]
+fn decide_one_compiled(bencher: Bencher) {
+    let compiled = model().compile(N_VOTES);
+    bencher.bench_local(|| compiled.decide(black_box(Counts::new(1, 3, 8))));
+}
+
+#[divan::bench]
+fn decide_one(bencher: Bencher) {
+    let model = model();
+    bencher.bench_local(|| model.decide(black_box(Counts::new(1, 3, 8))));
+}
+
+#[divan::bench]
+fn loss_and_gradient_of_50_labels(bencher: Bencher) {
     let set = calibration_set(50);
-    let parameters = Parameters { beta: 1.0, eta0: 1.0, gamma: 0.5 };
-    c.bench_function("loss and gradient, 50 items", |b| {
-        b.iter(|| set.loss(black_box(parameters), Execution::single()));
-    });
-    c.bench_function("fit, 50 items", |b| {
-        b.iter(|| set.fit(black_box(&Bounds::default()), Execution::single()));
-    });
-    posteriors(c);
+    bencher.bench_local(|| set.loss(black_box(PARAMETERS), Execution::single()));
+}
+
+#[divan::bench]
+fn fit_of_50_labels(bencher: Bencher) {
+    let set = calibration_set(50);
+    bencher.bench_local(|| set.fit(black_box(&Bounds::default()), Execution::single()));
+}
+
+#[divan::bench]
+fn profile_intervals_of_50_labels(bencher: Bencher) {
+    let set = judged(50, 0);
+    bencher.bench_local(|| set.profile(&Bounds::default(), PARAMETERS, 50.0, 2.0));
 }
 
 /// Items whose label follows the votes where these are decided, and scrambled labels elsewhere.
@@ -94,45 +125,55 @@ fn judged(n_items: usize, first: usize) -> CalibrationSet {
         .expect("valid smoothing")
 }
 
-fn posteriors(c: &mut Criterion) {
-    let set = judged(50, 0);
+/// The prior that fourteen neighbours of 400 labels teach.
+fn learned() -> impl Fn() -> Prior {
     let neighbours: Vec<CalibrationSet> = (1..15).map(|i| judged(400, 1000 * i)).collect();
-    let learn = || {
+    move || {
         let learned = neighbours.iter().flat_map(|set| {
             Prior::of_neighbour(set, 400.0, N_VOTES, 1024 / 14).expect("labels").parameters()
         });
         Prior::new(&learned.collect::<Vec<_>>()).expect("parameters within the bounds")
-    };
-    let prior = learn();
-    c.bench_function("prior of 14 neighbours", |b| b.iter(learn));
-    for (name, prior) in [("weak prior", None), ("neighbours", Some((&prior, 0.1)))] {
-        c.bench_function(&format!("posterior of 50 labels, {name}"), |b| {
-            b.iter(|| {
-                Posteriors::new(&set, prior).and_then(|all| all.posterior(&set.labels(), None))
-            });
-        });
-        let all = Posteriors::new(&set, prior).expect("a share");
-        // Each leaves out some of the rows, as a fold of a cross-validation does.
-        let labels = set.labels();
-        let folds: Vec<Vec<[f64; 3]>> = (0..1000)
-            .map(|fold| {
-                let kept =
-                    |row: usize| f64::from(u8::from(!(fold * 31 + row * 7).is_multiple_of(10)));
-                (0..labels.len()).map(|row| labels[row].map(|weight| weight * kept(row))).collect()
-            })
-            .collect();
-        let mut group = c.benchmark_group("posteriors that share their tables");
-        group.throughput(Throughput::Elements(folds.len() as u64)).sample_size(10);
-        group.bench_function(format!("45 labels, {name}"), |b| {
-            b.iter(|| folds.iter().filter(|labels| all.posterior(labels, None).is_ok()).count());
-        });
-        group.finish();
     }
-    let parameters = Parameters { beta: 1.0, eta0: 1.0, gamma: 0.5 };
-    c.bench_function("profile intervals of 50 labels", |b| {
-        b.iter(|| set.profile(&Bounds::default(), parameters, 50.0, 2.0));
+}
+
+#[divan::bench]
+fn prior_of_14_neighbours(bencher: Bencher) {
+    bencher.bench_local(learned());
+}
+
+const PRIORS: [&str; 2] = ["weak prior", "neighbours"];
+
+/// None is the weak prior.
+fn prior_of(name: &str) -> Option<Prior> {
+    (name == "neighbours").then(learned())
+}
+
+#[divan::bench(args = PRIORS)]
+fn posterior_of_50_labels(bencher: Bencher, name: &str) {
+    let (set, prior) = (judged(50, 0), prior_of(name));
+    let prior = prior.as_ref().map(|prior| (prior, 0.1));
+    bencher.bench_local(|| {
+        Posteriors::new(&set, prior).and_then(|all| all.posterior(&set.labels(), None))
     });
 }
 
-criterion_group!(benches, kernels);
-criterion_main!(benches);
+/// Each leaves out some of the rows, as a fold of a cross-validation does.
+#[divan::bench(args = PRIORS, sample_count = 10)]
+fn posteriors_of_45_labels_that_share_tables(bencher: Bencher, name: &str) {
+    let (set, prior) = (judged(50, 0), prior_of(name));
+    let all = Posteriors::new(&set, prior.as_ref().map(|prior| (prior, 0.1))).expect("a share");
+    let labels = set.labels();
+    let folds: Vec<Vec<[f64; 3]>> = (0..1000)
+        .map(|fold| {
+            let kept = |row: usize| f64::from(u8::from(!(fold * 31 + row * 7).is_multiple_of(10)));
+            (0..labels.len()).map(|row| labels[row].map(|weight| weight * kept(row))).collect()
+        })
+        .collect();
+    bencher
+        .counter(ItemsCount::new(folds.len()))
+        .bench_local(|| folds.iter().filter(|labels| all.posterior(labels, None).is_ok()).count());
+}
+
+fn main() {
+    divan::main();
+}

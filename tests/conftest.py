@@ -19,6 +19,11 @@ from trace_servers import MLflowServer, PhoenixServer, has_mlflow, phoenix_progr
 
 # Libraries that report how they are used; nothing that tests do leaves this machine.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = os.environ["DO_NOT_TRACK"] = "true"
+# Spark's queries run once or twice: Java's second compiler takes longer than it saves.
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS",
+    '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell',
+)
 
 # Examples of a property; `make soak` tries the second.
 settings.register_profile("btdagg", deadline=None, max_examples=50)
@@ -27,7 +32,8 @@ settings.load_profile("btdagg")
 
 
 # With several workers one of them makes what takes long, or waits for limits of requests.
-TOGETHER = {"spark": "spark", "mlflow": "traces", "phoenix": "traces", "traces.md": "traces",
+TOGETHER = {"spark": "spark", "scale.md": "spark", "integrations.md": "spark",
+            "mlflow": "traces", "phoenix": "traces", "traces.md": "traces",
             "test_judge_foreign": "limits", "test_inspect": "inspect",
             "test_release_gate": "gate", "test_schemas": "schemas"}  # fmt: skip
 
