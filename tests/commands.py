@@ -1,37 +1,85 @@
 """Commands as processes of their own, and what a command prints."""
 
 import fcntl
+import multiprocessing
 import os
 import pty
 import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import textwrap
+import threading
 from pathlib import Path
 
-from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit
+# Processes forked from one that has imported what takes longest; not polars, which starts threads.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["btdagg.judge.dialects", "pydantic_ai.direct", "sqlalchemy"])
 
 
-def started(*arguments, before="", **more):
-    """The command as a process of its own, after some code."""
+class Fork:
+    """The command as such a process, after some code, with the methods of `subprocess.Popen`."""
+
+    def __init__(self, folder, *arguments, before=""):
+        outputs = Path(tempfile.mkdtemp())
+        self._outputs = outputs / "stdout", outputs / "stderr"
+        given = [*map(str, arguments)], folder, dict(os.environ), self._outputs, before
+        self._process = FORKS.Process(target=_run, args=given)
+        self._process.start()
+        self._waiting = threading.Lock()  # one thread may read how it ended
+        self.pid, self.kill = self._process.pid, self._process.kill
+
+    @property
+    def returncode(self):
+        return self.wait(0)
+
+    poll = returncode.fget
+
+    def wait(self, timeout=None):
+        with self._waiting:
+            self._process.join(timeout)
+            return self._process.exitcode
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def communicate(self, timeout=120):
+        """Standard output and standard error, when it has ended."""
+        assert self.wait(timeout) is not None
+        return [output.read_text() for output in self._outputs]
+
+
+def _run(arguments, folder, environment, outputs, before):
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, output in enumerate(outputs, 1):
+        os.dup2(os.open(output, os.O_CREAT | os.O_WRONLY | os.O_APPEND), number)
+    exec(textwrap.dedent(before), {})
+    from btdagg.cli import main
+
+    sys.argv = ["btdagg", *arguments]
+    main()
+
+
+def ended(*arguments, before="", **more):
+    """Exit status, standard output and standard error of the command, after some code."""
     code = f"{textwrap.dedent(before)}\nfrom btdagg.cli import main; main()"
-    return subprocess.Popen(
+    done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more},
+        timeout=120,
+        check=False,
     )
-
-
-def ended(*arguments, **more):
-    """Exit status, standard output and standard error of such a process."""
-    process = started(*arguments, **more)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
+    return done.returncode, done.stdout, done.stderr
 
 
 def cross_fit_quickly(monkeypatch):
     """By 3 models and 3 refits, also in the protocol of before; a demo by 10 splits."""
+    from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit  # polars: forks import this file
+
     monkeypatch.setattr(CrossFit.__init__, "__defaults__", (3, 1, 3, 0))
     for name, number in vars(CrossFit()).items():
         monkeypatch.setitem(vars(CROSS_FITTED.splitter), name, number)

@@ -1,4 +1,4 @@
-"""What the tests of the judge share: pairs, a way of asking, a run in a process of its own."""
+"""What the tests of the judge share: pairs, a way of asking."""
 
 import json
 import tempfile
@@ -13,7 +13,6 @@ from btdagg.judge.client import Setup, Verdict, samples_of
 from btdagg.judge.judging import Work
 from btdagg.judge.pairs import Pair, read_pairs
 from btdagg.judge.store import database as schema
-from commands import started
 
 
 def pairs_of(n_items, n_correct=1):
@@ -71,11 +70,6 @@ def rows_of(place):
 
 def statuses_of(place):
     return Counter(row["status"] for row in rows_of(place))
-
-
-def start(folder, *arguments):
-    """Start the command line as a process of its own."""
-    return started(*arguments, cwd=folder)
 
 
 def config(**keys):

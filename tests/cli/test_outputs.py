@@ -18,7 +18,7 @@ import pytest
 from btdagg import DavidsonModel, InputError
 from btdagg._util.files import replace_file, replacing, write_table
 from btdagg._util.outputs import MANIFEST, OutputFolder, require_file
-from commands import QUICK, ended, one_line
+from commands import QUICK, Fork, one_line
 from judging import pairs_of
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
@@ -218,8 +218,9 @@ def test_a_killed_run_goes_on_and_spares_what_it_did_not_write(cli, folder, judg
         for after in (False, True):
             before = QUICK if name in ("report", "run") else ""
             before += KILLED.format(number=number, after=after)
-            status, _, err = ended(*command, before=before)
-            assert status == -signal.SIGKILL, err
+            process = Fork(folder, *command, before=before)
+            _, err = process.communicate()
+            assert process.returncode == -signal.SIGKILL, err
             assert {file: digests().get(file) for file in mine} == mine
             for file in Path().rglob("*.json"):
                 json.loads(file.read_text())  # whole

@@ -10,9 +10,9 @@ import pytest
 from batch_server import AnthropicServer, BatchServer, answer_b, message
 from btdagg.judge import VoteStore
 from btdagg.judge.batches import files, steps
-from commands import one_line
+from commands import Fork, one_line
 from judge_endpoints import completion, error
-from judging import config, pairs_of, rows_of, start, statuses_of
+from judging import config, pairs_of, rows_of, statuses_of
 
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100}
 
@@ -398,7 +398,7 @@ def test_in_the_format_of_anthropic(cli, other, tmp_path, place):
     command += ["--batch", "--json", *config(prices={"prompt": 2, "completion": 8})]
     if place:
         other.die_at = place
-        other.victim = start(tmp_path, *command)
+        other.victim = Fork(tmp_path, *command)
         assert other.victim.wait(timeout=60) < 0
         other.victim.communicate()
     status, _, err = cli(*command)
@@ -498,7 +498,7 @@ SOAK = [pytest.param(place, marks=pytest.mark.soak) for place in PLACES if place
 def test_killed_at_any_step_it_goes_on_and_buys_nothing_twice(cli, server, tmp_path, place):
     server.die_at = place
     command = ["judge", *asking(server, "--batch")]
-    server.victim = start(tmp_path, *command)
+    server.victim = Fork(tmp_path, *command)
     assert server.victim.wait(timeout=60) < 0
     server.victim.communicate()
     assert server.die_at == ""

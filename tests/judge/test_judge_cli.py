@@ -11,9 +11,9 @@ import pytest
 import btdagg
 from btdagg.judge import VoteStore
 from btdagg.judge.store.database import NoStoreError
-from commands import one_line
+from commands import Fork, one_line
 from judge_endpoints import completion
-from judging import asked_of, config, pairs_of, start, statuses_of
+from judging import asked_of, config, pairs_of, statuses_of
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
@@ -95,7 +95,7 @@ def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):
     server = endpoint(lambda _: time.sleep(0.1) or (200, completion()))
     options = asked_of(server, "-s", "v.db")
     options += ["-n", "2"]
-    process = start(folder, *options, *config(concurrency=4))
+    process = Fork(folder, *options, *config(concurrency=4))
     while len(server.requests) < 10:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from judging import config, pairs_of, start, statuses_of
+from commands import Fork
+from judging import config, pairs_of, statuses_of
 
 LLMOCK = shutil.which("llmock", path=str(Path(sys.executable).parent)) or shutil.which("llmock")
 
@@ -159,11 +160,11 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
     # Step by step, each a process of its own that is killed as it goes, and done again.
     for step in (["write", *asking], ["send"], ["collect", "--wait"]):
         for tenths in (6, 9, 12):
-            process = start(tmp_path, "batch", *step)
+            process = Fork(tmp_path, "batch", *step)
             time.sleep(tenths / 10)
             process.kill()
             process.communicate()
-        process = start(tmp_path, "batch", *step)
+        process = Fork(tmp_path, "batch", *step)
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
     assert statuses_of("votes.db").total() == 80
@@ -183,11 +184,11 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
     ]
     command += config(allow_missing=1)
     for tenths in range(6, 40, 3):
-        process = start(tmp_path, *command)
+        process = Fork(tmp_path, *command)
         time.sleep(tenths / 10)
         process.kill()
         process.communicate()
-    process = start(tmp_path, *command)
+    process = Fork(tmp_path, *command)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert statuses_of("votes.db").total() == 160

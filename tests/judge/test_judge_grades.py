@@ -28,8 +28,8 @@ from btdagg.judge.store import database as schema
 from btdagg.judge.store.store import summaries, votes_frame
 from btdagg.model.grades import GradeModel
 from btdagg.online import StoppingRule
-from commands import one_line
-from judging import config, start
+from commands import Fork, one_line
+from judging import config
 
 CRITERIA = {"clear": "5: clear. 1: not.", "right": "5: right. 1: wrong."}
 SCALES = {"pass-fail": (0, 1), "grade-5": tuple(range(1, 6)), "grade-10": tuple(range(1, 11))}
@@ -285,7 +285,7 @@ def test_commands_by_criteria(cli, folder, judge_server):
 def test_a_run_is_killed_and_goes_on(cli, folder, judge_server):
     server = judge_server("--latency-ms", 200)
     ask = (*ASK, "--model", "sim", "--set", f"judge.base_url={server.url}")
-    process = start(folder, *ask, *config(concurrency=2))
+    process = Fork(folder, *ask, *config(concurrency=2))
     while len(server.log()) < 8:
         assert process.poll() is None
     process.kill()

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from commands import Fork
 from judge_endpoints import Endpoint, completion, error
-from judging import config, pairs_of, rows_of, start, statuses_of
+from judging import config, pairs_of, rows_of, statuses_of
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
 def test_while_nobody_listens_it_waits(folder, endpoint):
     server = endpoint(Failing(500, 0, 0))
     keys = config(max_attempts=2, max_wait=60, concurrency=4)
-    process = start(folder, *options(server.url, "-n", "16", *keys))
+    process = Fork(folder, *options(server.url, "-n", "16", *keys))
     while len(server.requests) < 30:
         time.sleep(0.02)
     server.stop()

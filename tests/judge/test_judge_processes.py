@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from judging import config, start, statuses_of
+from commands import Fork
+from judging import config, statuses_of
 
 
 def most_within(moments, seconds):
@@ -27,7 +28,7 @@ def test_eight_workers_of_which_two_are_killed(tmp_path, judge_server, postgres,
     pairs.write_text("\n".join(map(json.dumps, rows)))
     options = ["-m", "sim", "--set", f"judge.base_url={server.url}", "-n", "4", "--store", place]
     options += config(requests_per_minute=60 * per_second // 8, concurrency=concurrency)
-    workers = [start(tmp_path, "judge", pairs, *options) for _ in range(8)]
+    workers = [Fork(tmp_path, "judge", pairs, *options) for _ in range(8)]
     try:
         for worker in workers[:2]:
             n_before = len(server.log())

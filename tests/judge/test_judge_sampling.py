@@ -1,7 +1,6 @@
 """The engine against a real server with faults, in both stores: nothing lost, nothing twice."""
 
 import asyncio
-import multiprocessing
 import os
 import random
 import resource
@@ -22,11 +21,8 @@ from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store.owner import Owner
+from commands import FORKS
 from judging import plan_of, rows_of, statuses_of
-
-# A fork would share the epoll instance of its parent's event loop, which `asyncio.run` takes where
-# a library has patched it: each process then misses what the other was told of.
-SPAWN = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture(autouse=True)
@@ -185,7 +181,7 @@ def kill_and_restart(server, place, tmp_path, *, n_kills, n_items, n, concurrenc
         file = tmp_path / f"counted-{kill}"
         until = n_lines(server.path) + draw.randint(0, 30)
         arguments = (server.url, place, n_items, n, concurrency, file)
-        child = SPAWN.Process(target=ask_in_a_child, args=arguments)
+        child = FORKS.Process(target=ask_in_a_child, args=arguments)
         child.start()
         while child.is_alive() and n_lines(server.path) <= until:
             time.sleep(0.001)
@@ -226,7 +222,7 @@ def test_two_processes_share_a_job(tmp_path, judge_server, store_place):
     server = judge_server("--latency-ms", "10")
     files = [tmp_path / "one", tmp_path / "other"]
     children = [
-        SPAWN.Process(
+        FORKS.Process(
             target=ask_in_a_child, args=(server.url, store_place, 150, 6, 8, file, backwards)
         )
         for file, backwards in zip(files, (False, True), strict=True)
@@ -250,7 +246,7 @@ def test_one_that_is_killed_leaves_its_share_to_the_other(tmp_path, judge_server
     stuck = judge_server("--faults", "hang=1")
     good = judge_server()
     arguments = (stuck.url, store_place, 20, 4, 4, tmp_path / "counted")
-    child = SPAWN.Process(target=ask_in_a_child, args=arguments)
+    child = FORKS.Process(target=ask_in_a_child, args=arguments)
     child.start()
     while not stuck.log():
         time.sleep(0.01)
@@ -477,8 +473,8 @@ def ask_with_little_room(place, connection):
 def test_a_file_that_cannot_grow_loses_nothing_that_was_counted(tmp_path):
     # Here it is the commit that fails, not what is written before it.
     place = tmp_path / "v.db"
-    ours, theirs = SPAWN.Pipe()
-    child = SPAWN.Process(target=ask_with_little_room, args=(place, theirs))
+    ours, theirs = FORKS.Pipe()
+    child = FORKS.Process(target=ask_with_little_room, args=(place, theirs))
     child.start()
     n_counted, said = ours.recv()
     child.join()

@@ -7,7 +7,8 @@ import pytest
 
 import btdagg
 from btdagg import read_votes
-from judging import config, start
+from commands import Fork
+from judging import config
 
 pytestmark = [
     pytest.mark.usefixtures("quick_commands"),
@@ -176,7 +177,7 @@ def test_a_server_that_fails_and_a_kill_lose_nothing(cli, folder, judge_server):
     server = judge_server("--latency-ms", 100, "--faults", "429=0.1,500=0.1")
     ask = ("old.csv", "labels.csv", "--pairs", "pairs.jsonl", "--model", "sim", "-n", "4")
     ask = ("rejudge", *ask, "--set", f"judge.base_url={server.url}")
-    process = start(folder, *ask, *config(concurrency=4))
+    process = Fork(folder, *ask, *config(concurrency=4))
     while len(server.log()) < 100:
         assert process.poll() is None
     process.kill()
