@@ -35,7 +35,8 @@ class Fork:
     def returncode(self):
         return self.wait(0)
 
-    poll = returncode.fget
+    def poll(self):
+        return self.wait(0)
 
     def wait(self, timeout=None):
         with self._waiting:
