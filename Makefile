@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Tests wait for servers as often as they compute: three at a time on two cores.
 WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
-# Threads of libraries gain nothing beside other workers, and take a tenth of the processor's time.
+# Threads of libraries gain nothing beside other workers, and take a tenth of the processor's time;
+# polars gives groups in no order by one thread either.
 PYTEST = OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
 SOURCES := pyproject.toml Cargo.toml $(wildcard Cargo.lock) $(shell find rust python -name '*.rs' -o -name '*.toml')
 

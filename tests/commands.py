@@ -19,15 +19,30 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["btdagg.judge.dialects", "pydantic_ai.direct", "sqlalchemy"])
 
 
+def forked(function, *arguments):
+    """Such a process, started, that calls a function with the environment of now."""
+    given = dict(os.environ), function, arguments
+    process = FORKS.Process(target=_call, args=given, daemon=True)  # no test's end waits for it
+    process.start()
+    return process
+
+
+def _call(environment, function, arguments):
+    os.environ.clear()
+    os.environ.update(environment)
+    function(*arguments)
+
+
 class Fork:
     """The command as such a process, after some code, with the methods of `subprocess.Popen`."""
 
     def __init__(self, folder, *arguments, before=""):
         outputs = Path(tempfile.mkdtemp())
         self._outputs = outputs / "stdout", outputs / "stderr"
-        given = [*map(str, arguments)], folder, dict(os.environ), self._outputs, before
-        self._process = FORKS.Process(target=_run, args=given)
-        self._process.start()
+        for output in self._outputs:
+            output.touch()
+        words = [*map(str, arguments)]
+        self._process = forked(_run, words, folder, self._outputs, before)
         self._waiting = threading.Lock()  # one thread may read how it ended
         self.pid, self.kill = self._process.pid, self._process.kill
 
@@ -44,20 +59,22 @@ class Fork:
             return self._process.exitcode
 
     def send_signal(self, number):
-        os.kill(self.pid, number)
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
     def communicate(self, timeout=120):
         """Standard output and standard error, when it has ended."""
-        assert self.wait(timeout) is not None
-        return [output.read_text() for output in self._outputs]
+        ended = self.wait(timeout) is not None
+        self.kill()
+        texts = [output.read_text() for output in self._outputs]
+        assert ended, texts
+        return texts
 
 
-def _run(arguments, folder, environment, outputs, before):
+def _run(arguments, folder, outputs, before):
     os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
     for number, output in enumerate(outputs, 1):
-        os.dup2(os.open(output, os.O_CREAT | os.O_WRONLY | os.O_APPEND), number)
+        os.dup2(os.open(output, os.O_WRONLY | os.O_APPEND), number)
     exec(textwrap.dedent(before), {})
     from btdagg.cli import main
 

@@ -5,6 +5,7 @@ It takes as long as the limits say. `make integrations` installs llmock and runs
 
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -157,13 +158,18 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
     pairs_of(20).frame.write_ndjson("pairs.jsonl")
     url = llmock()
     asking = ["pairs.jsonl", "--model", "gpt-4o", "-n", "4", "--set", f"judge.base_url={url}"]
+
+    def killed_after(tenths, *command):
+        process = Fork(tmp_path, *command)
+        time.sleep(tenths / 10)
+        process.kill()
+        process.communicate()
+        return process.returncode
+
     # Step by step, each a process of its own that is killed as it goes, and done again.
     for step in (["write", *asking], ["send"], ["collect", "--wait"]):
-        for tenths in (6, 9, 12):
-            process = Fork(tmp_path, "batch", *step)
-            time.sleep(tenths / 10)
-            process.kill()
-            process.communicate()
+        ends = [killed_after(tenths, "batch", *step) for tenths in (1, 3, 6, 9, 12)]
+        assert ends[0] == -signal.SIGKILL
         process = Fork(tmp_path, "batch", *step)
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
@@ -183,11 +189,8 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
         "--batch",
     ]
     command += config(allow_missing=1)
-    for tenths in range(6, 40, 3):
-        process = Fork(tmp_path, *command)
-        time.sleep(tenths / 10)
-        process.kill()
-        process.communicate()
+    ends = [killed_after(tenths, *command) for tenths in range(1, 40, 3)]
+    assert ends[0] == -signal.SIGKILL
     process = Fork(tmp_path, *command)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err

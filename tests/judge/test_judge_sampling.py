@@ -21,7 +21,7 @@ from btdagg.judge.provider import ModelClient
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from btdagg.judge.store.owner import Owner
-from commands import FORKS
+from commands import FORKS, forked
 from judging import plan_of, rows_of, statuses_of
 
 
@@ -181,8 +181,7 @@ def kill_and_restart(server, place, tmp_path, *, n_kills, n_items, n, concurrenc
         file = tmp_path / f"counted-{kill}"
         until = n_lines(server.path) + draw.randint(0, 30)
         arguments = (server.url, place, n_items, n, concurrency, file)
-        child = FORKS.Process(target=ask_in_a_child, args=arguments)
-        child.start()
+        child = forked(ask_in_a_child, *arguments)
         while child.is_alive() and n_lines(server.path) <= until:
             time.sleep(0.001)
         time.sleep(draw.uniform(0, 0.15))
@@ -222,13 +221,9 @@ def test_two_processes_share_a_job(tmp_path, judge_server, store_place):
     server = judge_server("--latency-ms", "10")
     files = [tmp_path / "one", tmp_path / "other"]
     children = [
-        FORKS.Process(
-            target=ask_in_a_child, args=(server.url, store_place, 150, 6, 8, file, backwards)
-        )
+        forked(ask_in_a_child, server.url, store_place, 150, 6, 8, file, backwards)
         for file, backwards in zip(files, (False, True), strict=True)
     ]
-    for child in children:
-        child.start()
     for child in children:
         child.join()
         assert child.exitcode == 0
@@ -246,8 +241,7 @@ def test_one_that_is_killed_leaves_its_share_to_the_other(tmp_path, judge_server
     stuck = judge_server("--faults", "hang=1")
     good = judge_server()
     arguments = (stuck.url, store_place, 20, 4, 4, tmp_path / "counted")
-    child = FORKS.Process(target=ask_in_a_child, args=arguments)
-    child.start()
+    child = forked(ask_in_a_child, *arguments)
     while not stuck.log():
         time.sleep(0.01)
 
@@ -474,8 +468,7 @@ def test_a_file_that_cannot_grow_loses_nothing_that_was_counted(tmp_path):
     # Here it is the commit that fails, not what is written before it.
     place = tmp_path / "v.db"
     ours, theirs = FORKS.Pipe()
-    child = FORKS.Process(target=ask_with_little_room, args=(place, theirs))
-    child.start()
+    child = forked(ask_with_little_room, place, theirs)
     n_counted, said = ours.recv()
     child.join()
     assert said.startswith(f"{place}: disk I/O error")
