@@ -145,7 +145,7 @@ const PRIORS: [&str; 2] = ["weak prior", "neighbours"];
 
 /// None is the weak prior.
 fn prior_of(name: &str) -> Option<Prior> {
-    (name == "neighbours").then(learned())
+    (name == "neighbours").then(|| learned()())
 }
 
 #[divan::bench(args = PRIORS)]
