@@ -6,6 +6,7 @@ import pytest
 
 import btdagg
 from btdagg import InputError
+from refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_a_sentence_is_kept_and_a_command_calls_the_argument_by_its_option() -> 
 
 
 def test_the_core_raises_the_same_error() -> None:
-    with pytest.raises(InputError, match="alpha") as caught:
+    with refused("alpha", got=-1) as caught:
         btdagg.DavidsonModel(beta=1, eta0=0, gamma=1, alpha=-1, kappa=1)
     assert type(caught.value) is InputError
     assert isinstance(caught.value, ValueError)

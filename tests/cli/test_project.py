@@ -14,6 +14,7 @@ import btdagg
 from btdagg.cli.app import app
 from families import family
 from labelling import LabelClient, pairs_file
+from refusals import refused
 
 # What files of strangers are called, by our names.
 VOTES = {"item": "case", "judge": "grader", "sample": "run", "group": "prompt"}
@@ -407,7 +408,7 @@ def test_a_key_of_columns_comes_back_as_them():
     decided = btdagg.decide(frame, people, columns=columns)
     assert decided.columns[:4] == ["Talk", "bot", "label", "source"]
     assert decided.select("Talk", "bot", "label").rows() == [(1, "x", 1), (2, "x", -1), (3, "x", 1)]
-    with pytest.raises(btdagg.InputError, match="itm is 'q', expected item"):
+    with refused("itm", got="q"):
         btdagg.Columns(itm="q")
 
 

@@ -9,9 +9,10 @@ import warnings
 import numpy as np
 import pytest
 
-from btdagg import DavidsonModel, InputError, calibrate, majority_vote, mean_absolute_error
+from btdagg import DavidsonModel, calibrate, majority_vote, mean_absolute_error
 from btdagg.datasets import REGIMES, simulate
 from btdagg.model import CalibrationWarning
+from refusals import refused
 
 MANY = 50_000
 NAMES = sorted(REGIMES)
@@ -141,5 +142,5 @@ def test_counts_are_of_the_votes_in_the_order_drawn():
 
 
 def test_an_unknown_regime_is_refused():
-    with pytest.raises(InputError, match="expected a Regime or one of wmt-en-de, wmt-zh-en"):
+    with refused("regime", got="wmt", expected="a Regime or one of wmt-en-de, wmt-zh-en"):
         simulate("wmt", 5, 4, seed=0)

@@ -17,6 +17,7 @@ import btdagg
 from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale
 from btdagg.online import StoppingRule, fit_votes
 from btdagg.votes.formats import read_grades
+from refusals import refused
 
 pytestmark = pytest.mark.integration
 pytest.importorskip("inspect_ai")  # a page of the docs fails in CI where it is not there
@@ -185,7 +186,7 @@ for kind, names in {"score_reducer": ["calibrated", "tallied"], "scorer": ["pair
 
 
 def test_by_its_name_the_reducer_uses_the_model_of_the_environment(folder, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="the environment variable BTDAGG_MODEL"):
+    with refused("model", got=None, expected="the environment variable BTDAGG_MODEL"):
         calibrated()
     monkeypatch.setenv("BTDAGG_MODEL", str(folder / "model.json"))
     found = run(tmp_path, told(VOTES), "btdagg/calibrated", dataset=samples(8))
@@ -249,9 +250,9 @@ def test_without_two_labels_or_votes_there_is_no_interval(tmp_path, caplog):
 
 
 def test_faults_of_metrics_are_named(tmp_path):
-    with pytest.raises(InputError, match="quantity is 'wins', expected one of A, tie, B"):
+    with refused("quantity", got="wins", expected="one of A, tie, B"):
         win_rate("gold", quantity="wins")
-    with pytest.raises(InputError, match="level"):
+    with refused("level", got=2):
         judge_win_rate(level=2)
     gold = samples(3, gold=["better"] * 3)
     for metric, message in {
@@ -635,9 +636,9 @@ def test_labels_are_written_beside_the_votes(log, written):
 def test_no_file_is_replaced(log, written, tmp_path):
     original = Path(log.location).read_bytes()
     for output in (Path(log.location), written):
-        with pytest.raises(InputError, match="expected a new file"):
+        with refused("output", got=str(output)):
             write_inspect_labels(log, MODEL, output)
-    with pytest.raises(InputError, match="name is 'verdict', expected no score of the log"):
+    with refused("name", got="verdict"):
         write_inspect_labels(log, MODEL, tmp_path / "x.eval", name="verdict")
     assert list(tmp_path.iterdir()) == []
     in_memory = log.model_dump_json()
@@ -837,5 +838,5 @@ def test_a_judge_that_grades_one_response(tmp_path):
     assert sorted(votes.frame.select("vote", "status").rows(), key=str) == [
         (4, "ok"), (4, "ok"), (5, "ok"), (None, "grader_failed"),
     ]  # fmt: skip
-    with pytest.raises(InputError, match="template is 'response', expected a template for grades"):
+    with refused("template", got="response"):
         graded(template="response")

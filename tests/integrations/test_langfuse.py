@@ -10,6 +10,7 @@ from annotated import GRADES, NOON, PASS, annotation, ordered, said
 from btdagg import InputError
 from btdagg.integrations.annotations import annotations_of, frame_of, labels_of, votes_of
 from langfuse_endpoint import LangfuseEndpoint
+from refusals import refused
 
 pytestmark = pytest.mark.integration
 
@@ -134,7 +135,7 @@ def test_an_identifier_that_is_the_id_of_another_score_is_no_reason_to_replace_i
 def test_what_cannot_be_written_is_an_error_that_names_the_row(server, client, ours):
     with pytest.raises(InputError, match="neither label nor score"):
         ours.write(frame_of([annotation(), annotation("t2", None, explanation="?")]), client)
-    with pytest.raises(InputError, match="row 1, column trace_id: got nothing, expected a trace"):
+    with refused(row=1, column="trace_id", source="annotations", got=None, expected="a trace"):
         ours.write(frame_of([annotation(None, span_id="s")]), client)
     assert server.scores == {}
     server.rejected = ["value is too long"]

@@ -14,6 +14,7 @@ from btdagg.integrations.annotations import (
     missing_by_status,
     votes_of,
 )
+from refusals import refused
 
 pytestmark = [
     pytest.mark.integration,
@@ -189,7 +190,7 @@ def test_what_cannot_be_written_is_an_error_that_names_the_row(mlflow, ours, tra
     assert ours.read().height == before  # nor was the row before it
     message = "annotations, row 2, column trace_id: MLflow has no trace 'tr-0'"
     assert str(caught.value) == message
-    with pytest.raises(InputError, match="row 1, column trace_id: got nothing, expected a trace"):
+    with refused(row=1, column="trace_id", source="annotations", got=None, expected="a trace"):
         ours.write(frame_of([annotation(None, span_id="s")]))
     ours.write(frame_of([annotation(trace)]))
     expected = annotation(trace, "B", metadata={"mlflow.expectation": True})

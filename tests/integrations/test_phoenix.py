@@ -11,6 +11,7 @@ import annotated
 from annotated import ordered, said
 from btdagg import InputError
 from btdagg.integrations.annotations import frame_of
+from refusals import refused
 
 pytestmark = pytest.mark.integration
 
@@ -154,7 +155,7 @@ def test_what_cannot_be_written_is_an_error_that_names_the_row(client, ours, pro
     unknown = ("0" * 32, "f" * 16)
     with pytest.raises(InputError, match=rf"Phoenix does not have all spans: .*{unknown[1]}"):
         ours.write(frame_of([annotation(spans[0]), annotation(unknown)]), client)
-    with pytest.raises(InputError, match="row 1, column span_id: got nothing, expected a span"):
+    with refused(row=1, column="span_id", source="annotations", got=None, expected="a span"):
         ours.write(frame_of([annotation(("0" * 32, None))]), client)
     rows = [annotation(spans[0], identifier="0", annotator=judge) for judge in ("m", "n")]
     with pytest.raises(InputError, match="identifiers for annotations with the same span"):

@@ -15,6 +15,7 @@ from btdagg.judge.client import ChatError, ChatRequest
 from commands import one_line
 from judge_dialects import DIALECTS, KEY, Answer, Fault
 from judging import pairs_of, rows_of
+from refusals import refused
 
 MESSAGES = (
     {"role": "system", "content": "You compare."},
@@ -200,7 +201,7 @@ def test_of_a_reply_without_an_end_a_part_is_read(dialect):
 def test_keys_and_addresses(dialect, monkeypatch):
     whole = "http://h/v1/chat/completions"
     for bad in ("judge.test", "ftp://h", "http://", "http://h:port", whole):
-        with pytest.raises(InputError, match="expected one such as http"):
+        with refused("base_url"):
             dialect.client_of(bad)
     assert dialect.client_of("http://user:pw@judge.test").name.startswith("http://judge.test")
     monkeypatch.setenv("HTTP_PROXY", "http://:bad:port")

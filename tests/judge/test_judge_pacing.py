@@ -7,7 +7,6 @@ import random
 import pytest
 
 import virtual_time
-from btdagg import InputError
 from btdagg.judge import VoteStore
 from btdagg.judge.client import (
     Allowance,
@@ -24,6 +23,7 @@ from btdagg.judge.pacing import Pacing
 from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from judging import plan_of
+from refusals import refused
 
 
 class Bucket:
@@ -333,7 +333,7 @@ def test_a_limit_without_an_end_is_waited_for_as_long_as_is_said(tmp_path):
         judge_in_virtual_time(tmp_path, answer, limits=Limits(4, max_wait=600.0))
     assert str(error.value).startswith("judge sim: asks for a wait of ")
     assert "max_wait (10 minutes)" in str(error.value)
-    with pytest.raises(InputError, match="max_wait is 0, expected a number above 0"):
+    with refused("max_wait", got=0, expected="a number above 0"):
         Limits(max_wait=0)
 
 

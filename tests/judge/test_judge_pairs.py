@@ -4,6 +4,7 @@ import pytest
 
 from btdagg import InputError
 from btdagg.judge.pairs import Pair, read_pairs
+from refusals import refused
 
 COLUMNS = {"item": ["q1", "q2"], "a": ["yes", "no"], "b": ["no", "no "], "prompt": ["?", None]}
 
@@ -59,7 +60,7 @@ def test_a_bad_pair_is_named(changed, message):
 
 def test_a_blank_response_is_named_by_its_own_column():
     columns = {"id": ["q1"], "response_a": [""], "response_b": ["x"]}
-    with pytest.raises(InputError, match="row 1, column response_a: got '', expected the text of"):
+    with refused(row=1, column="response_a", source="data frame", got=""):
         read_pairs(columns)
 
 

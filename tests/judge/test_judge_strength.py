@@ -20,6 +20,7 @@ from btdagg.judge.stopping import judge_by_rule
 from btdagg.judge.store.store import votes_frame
 from btdagg.online import StoppingRule
 from judging import config, pairs_of
+from refusals import refused
 
 PAIRS = pairs_of(20)
 P = ["p_minus", "p_tie", "p_plus"]
@@ -110,7 +111,7 @@ def test_a_judge_has_probabilities_of_all_votes_or_of_none(tmp_path):
     place = tmp_path / "v.db"
     asked(place, n=2)
     asked(place, n=4, confidence="logprobs")
-    with pytest.raises(InputError, match="40 of 80 votes have none"):
+    with refused("strength", column="p_minus", source="v.db", expected="40 of 80 votes have none"):
         read_votes(place)
 
 
@@ -153,10 +154,10 @@ def test_an_answer_that_is_no_score_is_counted_and_never_a_tie(tmp_path):
 def test_what_works_on_verdicts_alone_says_so(tmp_path):
     judging = Judging("sim", template="response-steps")
     for method in ("few-shot", "gsa", "usc"):
-        with pytest.raises(InputError, match="template is 'response-steps', expected a template"):
+        with refused("template", got="response-steps"):
             asking_of(method, judging)
     assert asking_of("greedy", judging).n == 2
-    with pytest.raises(InputError, match="scale is 'stars'"):
+    with refused("scale", got="stars"):
         AnswerFormat(scale="stars")
 
 

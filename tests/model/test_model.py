@@ -9,21 +9,15 @@ import numpy as np
 import pytest
 
 from btdagg import DavidsonModel, InputError
+from refusals import refused
 
 MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.1 + 0.2, alpha=0.5, kappa=3)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1, math.inf, 0), "eta0 is inf, expected a finite number"),
-        ((1, 0, "0.5"), "gamma is '0.5', expected a finite number"),
-        ((None, 0, 0), "beta is nothing, expected a finite number"),
-    ],
-)
-def test_bad_parameters_are_named(arguments, message):
-    with pytest.raises(InputError, match=message):
-        DavidsonModel(*arguments)
+@pytest.mark.parametrize(("name", "value"), [("eta0", math.inf), ("gamma", "0.5"), ("beta", None)])
+def test_bad_parameters_are_named(name, value):
+    with refused(name, got=value):
+        DavidsonModel(**{"beta": 1, "eta0": 0, "gamma": 0, name: value})
 
 
 def test_what_a_model_was_fitted_to_may_be_plain_values():

@@ -10,6 +10,7 @@ import pytest
 import btdagg
 from btdagg.online import DriftMonitor, VoteDistribution, plan_anchors
 from btdagg.online.anchors import MeanSequence, SymmetryBet, _ratio
+from refusals import refused
 
 
 def votes(shares, rng, n_votes=8):
@@ -168,7 +169,7 @@ def test_a_saved_monitor_goes_on(tmp_path):
     (tmp_path / "older.json").write_text(json.dumps(older))
     monitor = DriftMonitor.load(tmp_path / "older.json")
     assert monitor.observe(stream[:5]).who in ("nothing", "cannot tell")
-    with pytest.raises(btdagg.InputError, match="expected a new monitor"):
+    with refused("monitor", got="a monitor saved by an older btdagg", expected="a new monitor"):
         monitor.judge_again(old[:1], new[:1])
     damaged = json.loads((tmp_path / "monitor.json").read_text())
     damaged["anchors"]["bets"].pop()
@@ -188,7 +189,7 @@ def test_votes_in_both_orders_and_of_other_numbers():
     with pytest.raises(btdagg.InputError, match="new"):
         monitor.judge_again(both[:3], both[:2])
     grouped = DriftMonitor(both, groups=np.arange(100) // 2)
-    with pytest.raises(btdagg.InputError, match="a monitor without groups"):
+    with refused("monitor", got="a monitor of groups"):
         grouped.judge_again(both[:3], both[:3])
 
 
@@ -222,7 +223,7 @@ def test_a_drift_that_is_too_small_has_no_plan():
     planned = plan_anchors(VoteDistribution([(1, (1, 1, 1))]), n_votes=1, drift=0.01)
     assert planned.anchors is None
     assert "2,000 items judged again are not enough" in str(planned)
-    with pytest.raises(btdagg.InputError, match=r"drift is 0, expected a number above 0"):
+    with refused("drift", got=0, expected="a number above 0"):
         plan_anchors(VoteDistribution([(1, (1, 1, 1))]), n_votes=1, drift=0)
-    with pytest.raises(btdagg.InputError, match=r"votes is .*, expected the distribution of whole"):
+    with refused("votes", got=[[1, 2, 3]]):
         plan_anchors([[1, 2, 3]], n_votes=1)

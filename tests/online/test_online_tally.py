@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from btdagg import DavidsonModel, InputError
 from btdagg.online import OnlineTally, StoppingRule
+from refusals import refused
 
 MODEL = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
 RULE = StoppingRule.lossless(MODEL, 4)
@@ -298,7 +299,7 @@ def test_the_first_votes_say_whether_votes_have_numbers():
     tally.add_one("x", vote=1)
     tally.add(["x", "y"], [1, 0])
     assert tally.counts_one("x") == (0, 0, 2)
-    with pytest.raises(InputError, match="samples is"):
+    with refused("samples", got=[3]):
         tally.add_one("x", vote=1, sample=3)
     other.merge(OnlineTally.from_bytes(tally.to_bytes()))
     other.add_one("x", vote=-1)
@@ -308,7 +309,7 @@ def test_the_first_votes_say_whether_votes_have_numbers():
     numbered.add_one("x", vote=1, sample=0)
     numbered.add_one("x", vote=1, sample=0)
     assert numbered.counts_one("x") == (0, 0, 1)
-    with pytest.raises(InputError, match="deduplicate of other is"):
+    with refused("deduplicate of other", got=True):
         tally.merge(numbered)
 
 

@@ -17,6 +17,7 @@ from btdagg.report.table import ReportTable
 from commands import WITHOUT
 from gallery import gallery, simulated, tables_of
 from pages import ROOT
+from refusals import refused
 
 SHOWN = (
     "model", "calibration", "with a prior", "by error", "panel", "panel's calibration", "bootstrap",
@@ -154,7 +155,7 @@ def test_a_picture_takes_options(results):
     assert "number of votes" in results["scores"].plot().title
     assert "labels calibrated on" in results["labels swept"].plot().title
     assert results["scores at one number"].plot().title == "Label distributions by judge"
-    with pytest.raises(btdagg.InputError, match="choice is 'k', expected one of 'j'"):
+    with refused("choice", got="k", expected="one of 'j'"):
         results["scores"].plot("k")
 
 

@@ -7,6 +7,7 @@ import btdagg
 from btdagg import InputError, Scale, read_labels, read_votes
 from btdagg.votes.source import read_tables
 from btdagg.votes.table import Table, filtered
+from refusals import refused
 
 TWO_SCALES = {
     "item": ["x", "y", "x", "y"],
@@ -33,13 +34,13 @@ def test_rows_are_filtered_before_their_values_are_checked(tmp_path, is_file):
     five = Scale(range(1, 6))
     votes = read_votes(source(TWO_SCALES), scale=five, where={"criterion": "kind"})
     assert votes.counts()[1].tolist() == [[0, 1, 0, 0, 0], [0, 0, 1, 0, 0]]
-    with pytest.raises(InputError, match=r"row 3, column score: got 70"):
+    with refused(row=3, column="score", got=70):
         read_votes(source(TWO_SCALES), scale=five)
     of_pairs = read_votes(source(TWO_WORDS), where={"judge": "g"})
     assert of_pairs.counts()[1].tolist() == [[0, 0, 1], [1, 0, 0]]
-    with pytest.raises(InputError, match="row 3, column vote: got 'unheard of'"):
+    with refused("words", row=3, column="vote", got="unheard of"):
         read_votes(source(TWO_WORDS))
-    with pytest.raises(InputError, match="row 3, column vote"):  # as it is numbered in the source
+    with refused("words", row=3, column="vote", got="unheard of"):  # as the source numbers it
         read_votes(source(TWO_WORDS), where={"judge": "h"})
 
 
@@ -49,7 +50,7 @@ def test_labels_are_filtered_before_their_values_are_checked():
     assert grades.labels.tolist() == [2, 3]
     sides = {"item": ["x", "y", "y"], "label": ["A", "A", "?"], "rater": ["r", "r", "s"]}
     assert read_labels(sides, where={"rater": "r"}).labels.tolist() == [1, 1]
-    with pytest.raises(InputError, match="column label: got '\\?'"):
+    with refused("words", row=3, column="label", source="data frame", got="?"):
         read_labels(sides)
 
 
@@ -135,7 +136,7 @@ def test_a_part_is_an_id():
     floats = {"p": [1.0, 2.0], "q": ["a", "b"], "vote": [1, 1]}
     assert read_votes(floats, columns={"item": ["p", "q"]}).ids.tolist() == ["1|a", "2|b"]
     empty = {"p": ["u", " "], "q": ["a", "b"], "vote": [1, 1]}
-    with pytest.raises(InputError, match="row 2, column p: got ' ', expected an id"):
+    with refused(row=2, column="p", source="data frame", got=" ", expected="an id"):
         read_votes(empty, columns={"item": ["p", "q"]})
     with pytest.raises(InputError, match="no column 'r'"):
         read_votes(empty, columns={"item": ["p", "r"]})

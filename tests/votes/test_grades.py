@@ -11,6 +11,7 @@ from btdagg import PAIRS, PASS_FAIL, InputError, Scale
 from btdagg.votes.grades import scales_in
 from btdagg.votes.scale import points_of, written
 from btdagg.votes.source import read_table
+from refusals import refused
 
 FIVE = Scale(range(1, 6))
 SCORES = {"item": ["a", "a", "b", "c"], "score": [4, 5, 1, None], "criterion": ["x"] * 4}
@@ -161,9 +162,9 @@ def test_words_are_numbers():
 
 
 def test_grades_have_no_strength():
-    for argument in ({"strength": "margin"}, {"full_margin": 3}):
-        with pytest.raises(InputError, match="expected no strength for grades"):
-            btdagg.read_votes(SCORES, scale=FIVE, **argument)
+    for name, value in (("strength", "margin"), ("full_margin", 3)):
+        with refused(name, got=value):
+            btdagg.read_votes(SCORES, scale=FIVE, **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -260,17 +261,15 @@ def test_of_arrays_both_have_the_scale():
     labels = [1, 3, 5, 2, 4] * 4
     fitted = btdagg.calibrate(counts, labels, scale=FIVE)
     assert fitted.model.label_scale == FIVE
-    with pytest.raises(InputError, match=r"labels\[0\] is 6, expected 1, 2, 3, 4 or 5"):
+    with refused("labels", row=0, got=6, expected="1, 2, 3, 4 or 5"):
         btdagg.calibrate(counts, [6, *labels[1:]], scale=FIVE)
-    with pytest.raises(InputError, match=r"labels\[0\] is 0"):
-        btdagg.estimate(counts, [0, *labels[1:]], scale=FIVE)
 
 
 def test_tables_of_pairs_have_their_scale():
     votes = read_table({"item": ["a"], "vote": [1], "score": [7]}, [])
     assert scales_in(votes, None) == (PAIRS, PAIRS)
     assert btdagg.read_votes(votes).scale == PAIRS
-    with pytest.raises(InputError, match=r"pass scale=Scale\(\'1-7\'\)"):
+    with refused("scale", row=2, got=6, advice={"scale": btdagg.Scale("1-7")}):
         btdagg.read_votes({"item": ["a", "b"], "vote": [1, 6]})
 
 
@@ -300,5 +299,5 @@ def test_criteria_are_parts_of_items_and_fitted_as_if_they_were_alone():
     assert models[0].cuts == pytest.approx(models[1].cuts)
     scores, of_tables = btdagg.evaluate(parts["facts"]), btdagg.evaluate(*alone)
     assert scores.cells[0].methods[0].mae.tolist() == of_tables.cells[0].methods[0].mae.tolist()
-    with pytest.raises(InputError, match="column is 'judge', expected one of item, task"):
+    with refused("column", got="judge", expected="one of item, task"):
         items.parts("judge")

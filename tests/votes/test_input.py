@@ -19,6 +19,7 @@ from btdagg.judge.pairs import read_pairs
 from btdagg.methods import by_name
 from btdagg.paper import read_ratings
 from btdagg.votes import read_table
+from refusals import refused
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
 
@@ -232,7 +233,7 @@ def test_votes_and_labels_meet_whatever_blanks_are_around_their_ids():
         btdagg.align(["x", " x"], counts, labels)
     with pytest.raises(InputError, match="rows 1 and 2: both have item 'x'"):
         read_labels({"item": ["x", "x "], "label": [1, 1]})
-    with pytest.raises(InputError, match="row 2, column item: got '  ', expected an id"):
+    with refused(row=2, column="item", source="data frame", got="  ", expected="an id"):
         read_votes({"item": ["x", "  "], "vote": [1, 1]})
 
 
@@ -249,10 +250,10 @@ def test_blank_lines_of_a_csv_are_skipped_and_rows_counted_as_they_stand(tmp_pat
         "x": [0, 0, 1], "y": [0, 1, 0]
     }  # fmt: skip
     for name, text, row in (("v.csv", BLANK, 6), ("v.tsv", tabbed, 4)):
-        with pytest.raises(InputError, match=rf"{name}, row {row}, column vote: got 'C', expected"):
+        with refused("words", source=name, row=row, column="vote", got="C"):
             read_votes(write(tmp_path / name, text.format("C")))
     labels = write(tmp_path / "l.csv", "item,label\n\nx,1\n\n\ny,7\n")
-    with pytest.raises(InputError, match=r"l\.csv, row 5, column label: got '7'"):
+    with refused(row=5, column="label", source="l.csv", got="7"):
         read_labels(labels)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import btdagg
 from btdagg import PAIRS, PASS_FAIL, InputError, Scale
+from refusals import refused
 
 FIVE = Scale(range(1, 6))
 
@@ -27,15 +28,14 @@ def test_whole_points_are_integers_and_a_scale_is_a_value():
 
 @pytest.mark.parametrize("points", [[1], [], [1, 1], [2, 1], 3, None])
 def test_a_scale_has_two_increasing_points_at_least(points):
-    with pytest.raises(InputError, match="two or more numbers, each above the one before"):
+    with refused("points"):
         Scale(points)
 
 
 def test_decisions_fit_into_a_byte():
     assert len(Scale(range(256)).points) == 256
-    with pytest.raises(InputError, match=r"^points is 300, expected at most 256 of them") as info:
+    with refused("points", got=300, expected="at most 256 of them"):
         Scale(range(300))
-    assert info.value.argument == "points"
 
 
 def test_names_are_shown_and_do_not_tell_scales_apart():
@@ -55,17 +55,14 @@ def test_names_are_shown_and_do_not_tell_scales_apart():
         "ab",
         (1, 2, 3),
     ):
-        with pytest.raises(InputError, match="expected a name for each of 0, 1 or 2") as info:
+        with refused("names", expected="a name for each of 0, 1 or 2"):
             Scale(range(3), names)
-        assert info.value.argument == "names"
 
 
 @pytest.mark.parametrize("points", [range(-2, 3), (-1, 1), (-1, 0, 2), (0, 1, 2, 3)])
 def test_a_mirrored_scale_has_three_points_at_equal_distances(points):
-    reason = "three equally spaced points .* Davidson's model"
-    with pytest.raises(InputError, match=reason) as info:
+    with refused("points", got=tuple(points), expected="for a mirrored scale"):
         Scale(points, mirrored=True)
-    assert info.value.argument == "points"
     assert Scale(points).points == tuple(points)
 
 
@@ -113,27 +110,27 @@ def test_shares_are_of_each_point():
     assert PAIRS.shares([1, -1]).tolist() == [[0, 0, 1], [1, 0, 0]]
     assert PAIRS.shares([[0.5, 0.5, 0]]).tolist() == [[0.5, 0.5, 0]]
     for bad in ([[0.5, 0.25, 0]], [[-0.5, 0.5, 1]], [[np.nan, 0.5, 0.5]]):
-        with pytest.raises(InputError, match="expected shares of B, tie and A that add up to 1"):
+        with refused("labels", row=0, expected="shares of B, tie and A that add up to 1"):
             PAIRS.shares(bad)
-    with pytest.raises(InputError, match="expected 1, 2 or 3, or NaN"):
+    with refused("labels", row=0, got=2.5, expected="1, 2 or 3, or NaN"):
         three.shares([2.5])
 
 
 @pytest.mark.parametrize("point", ["2", np.inf, np.nan, None, True, np.True_, 1j])
 def test_a_point_is_a_finite_number(point):
-    with pytest.raises(InputError, match=r"^points\[1\] is .*, expected a finite number$"):
+    with refused("points", row=1, got=point):
         Scale((1, point))
 
 
 @pytest.mark.parametrize("bad", [3.5, 0, 6, 11, -1, "four", "4", True, None, np.nan, np.inf, b"4"])
 @pytest.mark.parametrize("kind", [list, lambda values: np.array(values, dtype=object)])
 def test_what_is_off_the_scale_is_named(bad, kind):
-    with pytest.raises(InputError, match=r"^labels\[2\] is .*, expected 1, 2, 3, 4 or 5$"):
+    with refused("labels", row=2) as error:
         FIVE.places(kind([1, 5, bad, 2]))
-    with pytest.raises(
-        InputError, match=r"^votes\[2\] is .*, expected a whole number from 1 to 7$"
-    ):
+    assert error.value.expected == "1, 2, 3, 4 or 5"
+    with refused("votes", row=2) as error:
         Scale(range(1, 8)).places(kind([1, 5, 11 if bad == 6 else bad, 2]), "votes")
+    assert error.value.expected == "a whole number from 1 to 7"
 
 
 def test_missing_labels_are_unlabelled_where_that_is_allowed():
@@ -146,9 +143,9 @@ def test_missing_labels_are_unlabelled_where_that_is_allowed():
         assert FIVE.places(labels, partial=True).tolist() == expected
     masked = np.ma.array([1, 9, 9, 5], mask=[0, 1, 1, 0])
     assert FIVE.places(masked, partial=True).tolist() == expected
-    with pytest.raises(InputError, match=r"labels\[1\] is 'four', expected .* or NaN"):
+    with refused("labels", row=1, got="four", expected="1, 2, 3, 4 or 5, or NaN"):
         FIVE.places([None, "four"], partial=True)
-    with pytest.raises(InputError, match=r"labels\[0\] is 6\.0, expected .* or NaN"):
+    with refused("labels", row=0, got=6.0, expected="1, 2, 3, 4 or 5, or NaN"):
         FIVE.places([6, None], partial=True)
     with pytest.raises(InputError, match="labels has dtype bool"):
         FIVE.places(np.array([True]))
@@ -197,23 +194,23 @@ def test_a_scale_that_is_not_certain_is_asked_for_of_the_table_that_has_it(votes
 def test_a_slip_of_the_pen_is_shown_by_its_row():
     """A value off the scale of pairs in one row, or few of many; in more they are grades."""
     people = {"item": [*range(12)], "label": [0, 1] * 5 + [1, 4]}
-    with pytest.raises(InputError, match="row 12, column label: got 4, expected -1, 0, 1 or A"):
+    with refused(row=12, column="label", source="data frame", got=4):
         btdagg.decide(pd.DataFrame(VOTES), pd.DataFrame(people))
     for vote in (4, "4", "+4"):  # first of all
         votes = {"item": [*range(12)], "vote": [vote, *map(type(vote), [0, 1] * 5), type(vote)(1)]}
-        with pytest.raises(InputError, match=r"row 1, column vote: got .*4.*, expected -1, 0, 1"):
+        with refused("scale", row=1, column="vote", source="data frame", got=vote):
             btdagg.read_votes(votes)
     for labels in ([0, 1, 2] * 4, [1, 2] * 6):
         with pytest.raises(InputError, match="their scale is not given") as error:
             btdagg.decide(pd.DataFrame(VOTES), pd.DataFrame(people | {"label": labels}))
         assert [*error.value.advice] == ["label_scale"]
-    with pytest.raises(InputError, match="row 1, column vote: got inf"):
+    with refused("words", row=1, column="vote", source="data frame", got=float("inf")):
         btdagg.read_votes({"item": [1, 2], "vote": [float("inf")] * 2})
     words = {"1": "A", "2": "B"}
     votes = btdagg.read_votes({"item": [1, 2, 3], "vote": ["+2", "2.0", "1"]}, words=words)
     assert votes.frame["vote"].to_list() == [-1, -1, 1]
     failed = {"item": [*range(4)], "vote": ["A", "B", "tie", "failed"]}
-    with pytest.raises(InputError, match="unknown: 'failed' in 1 row") as error:
+    with refused("words", row=4, expected="unknown: 'failed' in 1 row") as error:
         btdagg.read_votes(failed)
     assert error.value.advice == {"words": {"failed": "..."}}
 
@@ -247,13 +244,9 @@ def test_counts_have_a_column_for_each_point():
         InputError, match=r"counts has columns 0, 1, 2, expected exactly the votes 1, 1.5, 2"
     ):
         scale.counts(pd.DataFrame([[1, 2, 3]]))
-    with pytest.raises(InputError, match=r"counts\[1, 2\] is -1, expected a finite number"):
-        scale.counts([[0, 1, 2], [0, 1, -1]])
     with pytest.raises(InputError, match=r"shape \(1, 2\), expected \(n, 3\): votes of 1, 1.5, 2"):
         scale.counts([[0, 1]])
     other = Scale((2, 4, 6), ("B", "tie", "A"), mirrored=True)
     assert other.counts(pl.DataFrame({"plus": [3], "minus": [1], "tie": [2]})).tolist() == [
         [1, 2, 3]
     ]
-    with pytest.raises(InputError, match=r"expected \(n, 3\): minus, tie, plus of each item"):
-        other.counts([[0, 1]])

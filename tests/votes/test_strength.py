@@ -12,6 +12,7 @@ import btdagg
 from btdagg import InputError, read_votes
 from btdagg.methods import by_name
 from btdagg.votes.provenance import Provenance, ProvenanceWarning
+from refusals import refused
 
 
 def exact(rows, full_margin=None):
@@ -314,7 +315,7 @@ def test_what_was_chosen_is_kept_and_said():
 
 
 def test_a_strength_that_was_asked_for_has_to_be_there():
-    with pytest.raises(InputError, match="expected a margin for at least one vote"):
+    with refused("strength", source="data frame", expected="a margin for at least one vote"):
         read_votes({"item": ["x"], "vote": [1], "margin": [None]}, strength="margin")
-    with pytest.raises(InputError, match=r"full_margin is 'a', expected a number: there is no"):
+    with refused("full_margin", got="a"):
         read_votes({"item": ["x"], "vote": [1], "margin": [1]}, full_margin={"a": 7})

@@ -16,18 +16,21 @@ def as_number(
     above: float = -math.inf,
     below: float = math.inf,
     most: float = math.inf,
+    row: int | None = None,
 ) -> float:
     """Return a finite number within limits as a float; True, as JSON has it, is none."""
     try:
         number = float(value)  # type: ignore[arg-type]  # whatever float() takes, but no text
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, str | bytes | bool) or not math.isfinite(number):
-        raise InputError(argument=name, got=value, expected="a finite number")
+    is_bool = isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool"  # or NumPy's
+    if is_bool or isinstance(value, str | bytes) or not math.isfinite(number):
+        raise InputError(argument=name, row=row, got=value, expected="a finite number")
     if not (least <= number <= most and above < number < below):
         limits = {"of at least": least, "above": above, "below": below, "at most": most}
         named = [f"{word} {limit:g}" for word, limit in limits.items() if math.isfinite(limit)]
-        raise InputError(argument=name, got=value, expected=f"a number {' and '.join(named)}")
+        expected = f"a number {' and '.join(named)}"
+        raise InputError(argument=name, row=row, got=value, expected=expected)
     return number
 
 

@@ -98,7 +98,7 @@ class GradeModel(FittedModel, Drawn):
         except TypeError:
             expected = f"{n_cuts} numbers"
             raise InputError(argument="cuts", got=self.cuts, expected=expected) from None
-        cuts = tuple(as_number(cut, f"cuts[{row}]") for row, cut in enumerate(values))
+        cuts = tuple(as_number(cut, "cuts", row=row) for row, cut in enumerate(values))
         expect(len(cuts) == n_cuts, "cuts", cuts, f"{n_cuts} numbers")
         largest = max(map(abs, (*cuts, *scale.points)))
         expected = f"at most {_LARGEST / largest:g}, for cuts and votes of up to {largest:g}"

@@ -58,8 +58,8 @@ class VoteDistribution:
     def __init__(self, components: Sequence[tuple[float, Sequence[float]]]) -> None:
         checked = []
         for row, (weight, alpha) in enumerate(components):
-            minus, tie, plus = (as_number(x, f"components[{row}]") for x in alpha)
-            checked.append((as_number(weight, f"components[{row}]"), (minus, tie, plus)))
+            minus, tie, plus = (as_number(x, "components", row=row) for x in alpha)
+            checked.append((as_number(weight, "components", row=row), (minus, tie, plus)))
         _core.Predictive(checked)
         # Weights that sum to 1 up to rounding stay as they are, so that a copy is equal.
         largest = max(weight for weight, _ in checked)

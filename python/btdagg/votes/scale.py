@@ -318,9 +318,7 @@ class Scale:
 def _as_points(points: Any, name: str) -> tuple[float, ...]:
     expected = "two or more numbers, each above the one before"
     values = as_list(points, name, expected, least=2)
-    for row, value in enumerate(values):
-        expect(not isinstance(value, bool | np.bool_), name, value, "a finite number", row=row)
-    numbers = [as_number(value, f"{name}[{row}]") for row, value in enumerate(values)]
+    numbers = [as_number(value, name, row=row) for row, value in enumerate(values)]
     expect(all(low < high for low, high in pairwise(numbers)), name, values, expected)
     return tuple(map(_whole, numbers))
 
