@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from btdagg import PASS_FAIL, GradeModel, InputError, Scale, estimate
+from btdagg.estimates.population import calibrated, cross_fitted
 
 TEN = Scale(range(1, 11))
 FIVE = {"scale": TEN, "label_scale": Scale(range(1, 6))}
@@ -52,6 +53,21 @@ def test_a_fixed_model_gives_the_published_estimate_of_every_quantity():
         half = stats.norm.ppf(0.975) * error
         own = found.estimates[name]
         assert (own.value, own.low, own.high) == pytest.approx((mean, mean - half, mean + half))
+
+
+@pytest.mark.parametrize("of_raters", [False, True])
+def test_each_item_is_predicted_by_a_model_that_did_not_see_it(of_raters):
+    counts, gold, _ = drawn(np.random.default_rng(1), FIVE, 60, 60)
+    outcomes = np.eye(5)[gold.astype(int) - 1]
+    if of_raters:
+        outcomes = 0.75 * outcomes + 0.25 * outcomes[::-1]
+    rows, scales = np.unique(counts, axis=0), tuple(FIVE.values())
+    of_items = counts, outcomes, np.arange(60) // 2
+    tables, fold = cross_fitted(*of_items, rows, "weak", 0, scales=scales)
+    assert len(tables) == 10
+    for number, table in enumerate(tables):
+        model = calibrated(*(part[fold != number] for part in of_items), "weak", scales)
+        assert (table == model.predict_proba(rows)).all()
 
 
 def test_a_model_of_another_scale_is_refused():

@@ -345,9 +345,11 @@ def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
     rows = _LabelledMeans(np.array([-0.7, 0.1, 0.8]), rng.integers(0, 5, (3, 3)).astype(float))
     parts = _parts("weak", scale, scale, 1.0, rows)
     betas = np.array([0.01, 1.7, 60.0])
-    together = _laplace(rows, parts, betas)
-    for place, part in enumerate(parts):  # each takes steps of its own
-        alone = _laplace(rows, [part], betas[place : place + 1])
+    others = rows._replace(weights=rows.weights[::-1])  # of labels of another fold
+    asked = [(rows, parts[0]), (rows, parts[1]), (others, parts[2])]
+    together = _laplace(asked, betas)
+    for place, one_part in enumerate(asked):  # each takes steps of its own
+        alone = _laplace([one_part], betas[place : place + 1])
         for one, several in zip(alone, together, strict=True):
             np.testing.assert_allclose(one[0], several[place], rtol=1e-12)
     part, found = parts[1], together[0][1]

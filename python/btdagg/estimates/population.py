@@ -39,6 +39,7 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, quiet
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel
+from btdagg.model.grade_fit import refitted_cuts
 from btdagg.model.labelled import LabelledRows
 from btdagg.model.posterior import MANY, refitted
 from btdagg.votes.items import Items, tables_only
@@ -246,6 +247,8 @@ def cross_fitted(
     is_plain = rows.ndim == 2 and scales[0].mirrored and prior == "weak" and not covariates
     if is_plain and len(distinct_rows(*counts.T)[0]) <= MANY:
         return _cross_fitted_pairs(counts, outcomes, fold, rows), fold
+    if rows.ndim == 2 and not scales[0].mirrored and prior is not None and not covariates:
+        return _cross_fitted_grades(counts, outcomes, fold, rows, prior, scales), fold
     tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
     for number in range(n_folds):
         seen = fold != number
@@ -264,13 +267,34 @@ def _cross_fitted_pairs(
     counts: NDArray[Any], outcomes: Floats, fold: NDArray[np.int64], rows: NDArray[Any]
 ) -> Floats:
     # What `calibrated` finds fold by fold, in half the time: the fits share their tables.
-    row, place = np.nonzero(outcomes)
-    weights = outcomes[row, place] * (fold[row] != np.arange(fold.max() + 1)[:, None])
+    row, place, weights = _seen(outcomes, fold)
     weights *= (weights.sum(axis=1) / (weights**2).sum(axis=1))[:, None]  # what labels are worth
     sides = (place - 1).astype(np.int8)
     counts = np.asarray(counts[row], dtype=np.float64)
     thetas = refitted(counts, sides, weights, "weak", 1.0, 1.0, Bounds())
     return np.array([DavidsonModel(*theta).predict_proba(rows) for theta in thetas.tolist()])
+
+
+def _cross_fitted_grades(
+    counts: NDArray[Any],
+    outcomes: Floats,
+    fold: NDArray[np.int64],
+    rows: NDArray[Any],
+    prior: Any,
+    scales: Scales,
+) -> Floats:
+    row, place, weights = _seen(outcomes, fold)
+    models = refitted_cuts(counts[row], place, weights, *scales, prior)
+    return np.array([model.predict_proba(rows) for model in models])
+
+
+def _seen(
+    outcomes: Floats, fold: NDArray[np.int64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    # Rows and places of labels, and weights of the labels that the model of each fold sees.
+    row, place = np.nonzero(outcomes)
+    seen = fold[row] != np.arange(fold.max() + 1)[:, None]
+    return row, place, outcomes[row, place] * seen
 
 
 def calibrated(

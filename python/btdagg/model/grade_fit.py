@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -64,6 +65,15 @@ class _LabelledMeans(NamedTuple):
 
     def loss(self, theta: Floats) -> float:
         return float(self.losses(theta[None], with_hessian=False)[0][0])
+
+    @classmethod
+    def of(
+        cls, means: Floats, places: NDArray[np.intp], sizes: Floats, n_grades: int
+    ) -> _LabelledMeans:
+        distinct, row = np.unique(means, return_inverse=True)
+        by_grade = np.zeros((len(distinct), n_grades))
+        np.add.at(by_grade, (row, places), sizes)
+        return cls(distinct, by_grade)
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -137,22 +147,20 @@ def fit_cuts(
     array, places, sizes = array[has_weight], places[has_weight], sizes[has_weight]
     n_labels = len(places)
     x = np.empty((n_labels, 0)) if known is None else known.columns[has_weight]
-    step = (scale.points[-1] - scale.points[0]) / (len(label_scale.points) - 1)
-    means = _core.grade_means(array, scale.floats, 1)
-    distinct, row = np.unique((means - scale.middle) / step, return_inverse=True)
-    by_grade = np.zeros((len(distinct), len(label_scale.points)))
-    np.add.at(by_grade, (row, places), sizes)
-    rows, cuts = _LabelledMeans(distinct, by_grade), _matched_cuts(scale, label_scale, step)
+    n_grades, step = len(label_scale.points), _step(scale, label_scale)
+    means = (_core.grade_means(array, scale.floats, 1) - scale.middle) / step
+    rows = _LabelledMeans.of(means, places, sizes, n_grades)
+    cuts = _matched_cuts(scale, label_scale, step)
     start, design = np.array([1.0, *cuts]), None
     covariates: tuple[Covariate, ...] = ()
     if known is not None and known.covariates:
-        by_grade = np.zeros((n_labels, len(label_scale.points)))
+        by_grade = np.zeros((n_labels, n_grades))
         by_grade[np.arange(n_labels), places] = sizes
-        design = Design.of_grades(distinct[row], by_grade, x, cuts)
+        design = Design.of_grades(means, by_grade, x, cuts)
         fit = design.fit()
         covariates = known.weighted(fit.weights)
         offsets = known._replace(columns=x).offsets(fit.weights)
-        rows = _LabelledMeans(distinct[row], by_grade, offsets)
+        rows = _LabelledMeans(means, by_grade, offsets)
         beta = math.exp(fit.numbers[0])
         start = np.array([beta, *(beta * cuts + fit.numbers[1:])])
     if prior is None or (covariates and n_labels > ENOUGH):
@@ -160,19 +168,48 @@ def fit_cuts(
         shares: dict[str, float] = {}
     else:
         parts = _parts(prior, scale, label_scale, step, rows)
-        theta, converged, shares = _closest_to_mixture(rows, parts)
-    beta = float(theta[0])
-    cuts = scale.middle + step * theta[1:] / beta
+        ((theta, converged, shares),) = _closest_to_mixtures([(rows, parts)])
     max_votes = math.ceil(array.sum(axis=1).max() - 1e-6)
     origin = (provenance or Provenance()).of_fit(max_votes, n_labels)
-    model = GradeModel(beta / step, tuple(cuts.tolist()), scale, label_scale, origin, covariates)
-    log_loss = rows.loss(theta) / by_grade.sum()
+    numbers = _numbers(theta, scale, step)
+    model = GradeModel(*numbers, scale, label_scale, origin, covariates)
+    log_loss = rows.loss(theta) / rows.weights.sum()
     notes = _notes(model, rows, prior is not None, theta)
     notes += () if converged else ("the fit did not converge",)
     notes += () if known is None else known.remarks
     sizes_of_fit = n_labels, max_votes
     fitted = Calibration(model, *sizes_of_fit, converged, notes, log_loss=log_loss, shares=shares)
     return replace(fitted, _design=design)
+
+
+def refitted_cuts(
+    counts: NDArray[Any],
+    places: NDArray[np.intp],
+    weights: Floats,
+    scale: Scale,
+    label_scale: Scale,
+    prior: Any,
+) -> list[GradeModel]:
+    """Fit the model of grades with each row of weights, (m, n), as `fit_cuts` does one by one."""
+    step, n_grades = _step(scale, label_scale), len(label_scale.points)
+    means = (_core.grade_means(counts, scale.floats, 1) - scale.middle) / step
+    fits = []
+    for of_fit in weights:
+        some = of_fit > 0
+        sizes = effective_weights(of_fit[some], int(some.sum()))
+        rows = _LabelledMeans.of(means[some], places[some], sizes, n_grades)
+        fits.append((rows, _parts(prior, scale, label_scale, step, rows)))
+    thetas = [theta for theta, _, _ in _closest_to_mixtures(fits)]
+    return [GradeModel(*_numbers(theta, scale, step), scale, label_scale) for theta in thetas]
+
+
+def _step(scale: Scale, label_scale: Scale) -> float:
+    return (scale.points[-1] - scale.points[0]) / (len(label_scale.points) - 1)
+
+
+def _numbers(theta: Floats, scale: Scale, step: float) -> tuple[float, tuple[float, ...]]:
+    beta = float(theta[0])
+    return beta / step, tuple((scale.middle + step * theta[1:] / beta).tolist())
 
 
 def _matched_cuts(scale: Scale, label_scale: Scale, step: float) -> Floats:
@@ -222,11 +259,21 @@ def _parts(
     return [*(part._replace(share=_WEAK * part.share) for part in parts), *neighbours]
 
 
+def _closest_to_mixtures(
+    fits: Sequence[tuple[_LabelledMeans, list[_PriorPart]]],
+) -> list[tuple[Floats, bool, dict[str, float]]]:
+    # All at once along beta: of few labels the steps take longer than the losses.
+    along = iter(_along_beta([(rows, part) for rows, parts in fits for part in parts]))
+    return [
+        _closest_to_mixture(rows, [(part, next(along)) for part in parts]) for rows, parts in fits
+    ]
+
+
 def _closest_to_mixture(
-    rows: _LabelledMeans, parts: list[_PriorPart]
+    rows: _LabelledMeans, parts: list[tuple[_PriorPart, list[tuple[float, Floats]]]]
 ) -> tuple[Floats, bool, dict[str, float]]:
     names, evidence, thetas = [], [], []
-    for part, fits in zip(parts, _along_beta(rows, parts), strict=True):
+    for part, fits in parts:
         for log_density, theta in fits:
             names.append(part.name)
             evidence.append(log_density + math.log(part.share))
@@ -268,7 +315,9 @@ def _closest_to_mixture(
     return theta, converged, shares
 
 
-def _along_beta(rows: _LabelledMeans, parts: list[_PriorPart]) -> list[list[tuple[float, Floats]]]:
+def _along_beta(
+    parts: list[tuple[_LabelledMeans, _PriorPart]],
+) -> list[list[tuple[float, Floats]]]:
     # Closer betas where their share of a part's evidence is largest.
     fits: list[dict[float, tuple[float, Floats]]] = [{} for _ in parts]
     points = [_POINTS.tolist() for _ in parts]
@@ -277,9 +326,9 @@ def _along_beta(rows: _LabelledMeans, parts: list[_PriorPart]) -> list[list[tupl
         at = [parts[place] for place, _ in asked]
         betas = [
             min(part.beta * math.exp(part.factor * point), _MOST_BETA)
-            for part, (_, point) in zip(at, asked, strict=True)
+            for (_, part), (_, point) in zip(at, asked, strict=True)
         ]
-        found = zip(asked, *_laplace(rows, at, np.array(betas)), strict=True)
+        found = zip(asked, *_laplace(at, np.array(betas)), strict=True)
         for (place, point), likelihood, theta in found:
             fits[place][point] = float(likelihood) - point**2 / 2, theta
         points = [_between(of_part) for of_part in fits]
@@ -300,10 +349,12 @@ def _with_widths(fits: dict[float, tuple[float, Floats]]) -> list[tuple[float, F
     return [(likelihood + math.log(width), theta) for width, (likelihood, theta) in both]
 
 
-def _laplace(rows: _LabelledMeans, parts: list[_PriorPart], betas: Floats) -> tuple[Floats, Floats]:
+def _laplace(
+    parts: list[tuple[_LabelledMeans, _PriorPart]], betas: Floats
+) -> tuple[Floats, Floats]:
     # Of a part at each beta: log likelihoods of the labels, and the numbers of the fits.
-    cuts = np.stack([part.cuts for part in parts])
-    columns = [(part.shift, part.stretch, part.spread, part.frequency) for part in parts]
+    cuts = np.stack([part.cuts for _, part in parts])
+    columns = [(part.shift, part.stretch, part.spread, part.frequency) for _, part in parts]
     shift, stretch, spread, frequency = (np.array(column) for column in zip(*columns, strict=True))
     centres, squares = betas[:, None] * cuts, betas**2
     together = shift[:, None, None] ** 2 + stretch[:, None, None] ** 2 * (
@@ -313,9 +364,18 @@ def _laplace(rows: _LabelledMeans, parts: list[_PriorPart], betas: Floats) -> tu
     identity = np.eye(cuts.shape[1])
     precisions = np.linalg.inv(squares[:, None, None] * together + alone[:, None, None] * identity)
 
+    # Parts of the same labels stand together.
+    labels_of = np.cumsum(
+        [rows is not before for (before, _), (rows, _) in pairwise([parts[0], *parts])]
+    )
+
     def losses(intercepts: Floats, which: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
         thetas = np.concatenate([betas[which, None], intercepts], axis=1)
-        value, gradient, hessian = rows.losses(thetas)
+        ends = [*np.flatnonzero(np.diff(labels_of[which])) + 1, len(which)]
+        found = [
+            parts[which[start]][0].losses(thetas[start:end]) for start, end in pairwise([0, *ends])
+        ]
+        value, gradient, hessian = (np.concatenate(part) for part in zip(*found, strict=True))
         off, precision = intercepts - centres[which], precisions[which]
         slope = (precision @ off[..., None])[..., 0]
         value += (off * slope).sum(axis=1) / 2
