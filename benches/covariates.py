@@ -187,14 +187,11 @@ def shown(errors):
     return f"{alone:.3f} {difference.mean():+.4f} ({spread:.4f})"
 
 
-def show(title, cells, n_splits, noise, by_cell):
+def show(pool, title, cells, n_splits, noise, by_cell):
     rows = {}
-    # Polars' threads do not outlive a fork.
-    workers = int(os.environ.get("N_PROCESSES", "2")), get_context("spawn")
-    with ProcessPoolExecutor(*workers) as pool:
-        jobs = [(cell, pool.submit(job, cell.family, cell.name, n_splits, noise)) for cell in cells]
-        for cell, result in jobs:
-            rows.setdefault(cell.name if by_cell else cell.family, []).append(result.result())
+    jobs = [(cell, pool.submit(job, cell.family, cell.name, n_splits, noise)) for cell in cells]
+    for cell, result in jobs:
+        rows.setdefault(cell.name if by_cell else cell.family, []).append(result.result())
     print(f"\n{title}: error of counts alone, difference with covariates (standard error)\n")
     print("| | " + " | ".join(map(str, SIZES)) + " |\n|---|" + "---|" * len(SIZES))
     for name, of_cells in rows.items():
@@ -284,11 +281,14 @@ def main():
         return show_times(*[(50, 1_000)] * options.smoke)
     if options.votes:
         return show_votes(Path(shared) / "data", n_splits)
-    for family in options.families:
-        cells = [*cells_of(family).values()][: 1 if options.smoke else None]
-        if family != "rubric":
-            show(family, cells, n_splits, 0, family in ("vicuna80", "topical"))
-        show(f"{family}, with noise", cells, n_splits, options.noise, by_cell=False)
+    # Polars' threads do not outlive a fork.
+    workers = int(os.environ.get("N_PROCESSES", "2")), get_context("spawn")
+    with ProcessPoolExecutor(*workers) as pool:
+        for family in options.families:
+            cells = [*cells_of(family).values()][: 1 if options.smoke else None]
+            if family != "rubric":
+                show(pool, family, cells, n_splits, 0, family in ("vicuna80", "topical"))
+            show(pool, f"{family}, with noise", cells, n_splits, options.noise, by_cell=False)
     show_times(*[(50, 1_000)] * options.smoke)
 
 
