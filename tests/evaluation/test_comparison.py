@@ -245,10 +245,13 @@ VOTES, GOLD = read_votes(SAMPLE.vote_columns()), read_labels(SAMPLE.label_column
         ((VOTES, VOTES, GOLD), "first and second are the same votes, decided in the same way"),
         (
             (VOTES, STRENGTH, GOLD),
-            "labels is a Labels but the votes are a ndarray: expected tables",
+            "votes are of type ndarray and labels of type Labels, expected tables",
         ),
         ((VOTES, VOTES, LABELS), "first and second are the same"),
-        ((VOTES, VOTES.filter({"item": ["3"]}), LABELS), "labels is a ndarray but the votes are"),
+        (
+            (VOTES, VOTES.filter({"item": ["3"]}), LABELS),
+            "type Votes and labels of type ndarray",
+        ),
         (
             (VOTES.filter({"item": ["1", "2"]}), VOTES.filter({"item": ["3", "4"]}), GOLD),
             "0 labelled items have votes of both first and second, expected at least 2; first "

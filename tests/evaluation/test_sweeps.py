@@ -83,7 +83,7 @@ def test_sweeps_say_what_is_wrong():
         evaluate(votes, labels, n_labels=[10, 60])
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'protocl'$"):
         evaluate(votes, labels, protocl=1)
-    with pytest.raises(InputError, match=r"^labels is a ndarray, expected labels from read_labels"):
+    with refused("labels", expected="read_labels"):
         evaluate(votes, np.zeros(60))
 
 

@@ -167,7 +167,12 @@ def test_classes_may_have_other_names():
         ([[1, 2, 3]], ["A"], {}, r"y\[0\] is 'A', expected one of the classes -1, 0, 1"),
         ([[1, 2]], [1], {}, "a minimum of 3 is required"),
         ([[1, np.nan, 3]], [1], {}, r"counts\[0, 1\] is nan, expected a finite number"),
-        ([[1, 2, 3]], [1], {"classes": (0, 1)}, r"classes is \(0, 1\), expected 3 of them"),
+        (
+            [[1, 2, 3]],
+            [1],
+            {"classes": (0, 1)},
+            r"classes is \(0, 1\), expected 3 of them",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(counts, labels, options, message):

@@ -7,6 +7,7 @@ from btdagg import InputError, Protocol, read_labels, read_votes
 from btdagg.evaluation import RandomSplits
 from btdagg.paper import ablate
 from draws import balanced_counts, made, mae_on, random_splits, table
+from refusals import refused
 
 
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -63,5 +64,5 @@ def test_an_ablation_refuses_what_differs_in_more_than_one_thing():
     with pytest.raises(InputError, match="no item has 1 or more votes for every template"):
         ablate(read_votes(apart), labels, "template")
     counts = read_votes({"item": [1], "minus": [1], "tie": [0], "plus": [0]})
-    with pytest.raises(InputError, match=r"^votes is a table of counts, expected single votes"):
+    with refused("votes", got="a table of counts"):
         ablate(counts, labels, "template")

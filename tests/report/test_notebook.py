@@ -150,7 +150,7 @@ def test_a_picture_takes_options(results):
     assert model.plot().title == "Decisions for 8 votes"  # as it was fitted for
     assert model.plot(n_votes=3).title == "Decisions for 3 votes"
     assert btdagg.DavidsonModel(1, 1, 1).plot().title == "Decisions for 8 votes"
-    with pytest.raises(btdagg.InputError, match="n_votes is -1"):
+    with refused("n_votes", got=-1):
         results["calibration"].plot(n_votes=-1)
     assert "number of votes" in results["scores"].plot().title
     assert "labels calibrated on" in results["labels swept"].plot().title

@@ -276,8 +276,8 @@ def _labelled(
     is_table = isinstance(way, Votes) or (isinstance(way, Items) and isinstance(labels, Labels))
     forbid(
         is_table != isinstance(labels, Labels) or (is_table and groups is not None),
-        f"labels is a {type(labels).__name__} but the votes are a {type(way).__name__}: "
-        "expected tables of votes and labels, or arrays and their groups",
+        f"votes are of type {type(way).__name__} and labels of type {type(labels).__name__}, "
+        "expected tables of both, or arrays and their groups",
     )
     if n_votes is not None and not isinstance(way, Votes):
         raise InputError("n_votes needs tables of votes", argument="n_votes")

@@ -62,9 +62,8 @@ def discrete_ranked_probability_score(
     gold = as_labels(labels)
     named = in_label_order(probabilities, "probabilities", "p_")
     p = as_numbers(named, "probabilities").astype(np.float64)
-    forbid(
-        p.shape != (len(gold), 3), f"probabilities has shape {p.shape}, expected ({len(gold)}, 3)"
-    )
+    message = f"probabilities has shape {p.shape}, expected ({len(gold)}, 3)"
+    forbid(p.shape != (len(gold), 3), message, "probabilities")
     same_index(labels=labels, probabilities=probabilities)
     good = (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) <= 1e-6)  # of single precision
     require_rows(good, p, "probabilities", "three numbers of at least 0 that sum to 1")

@@ -105,7 +105,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes = points if self.classes is None else np.asarray(self.classes)
         if classes.shape != points.shape or len(set(classes.tolist())) < len(points):
             expected = f"{len(points)} of them, for {', '.join(map(str, points))}"
-            raise InputError(f"classes is {self.classes!r}, expected {expected}")
+            raise InputError(argument="classes", got=self.classes, expected=expected)
         counts, known, labels = self._checked(X, y, reset=True)
         expected = f"one of the classes {', '.join(map(str, classes))}"
         if classes.dtype.kind in "iuf":

@@ -303,7 +303,8 @@ class FewShot:
     examples: Sequence[tuple[Pair, int]]
 
     def __post_init__(self) -> None:
-        forbid(not self.examples, "examples is empty, expected at least one labelled pair")
+        message = "examples is empty, expected at least one labelled pair"
+        forbid(not self.examples, message, "examples")
         object.__setattr__(self, "template", self.template.asking(confidence=False))
         for pair, label in self.examples:
             forbid(

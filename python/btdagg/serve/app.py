@@ -133,7 +133,8 @@ def create_app(
     max_body : int
         Largest body in bytes.
     """
-    forbid(token is not None and not token.strip(), "token is empty, expected a text")
+    is_empty = token is not None and not token.strip()
+    forbid(is_empty, "token is empty, expected a text", "token")
     served = {
         name: _Served(
             replace(model, provenance=None), digest_of(model), model.provenance, Known.of(model)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect, forbid
+from btdagg._util.errors import InputError, expect, forbid, of_kind
 from btdagg._util.lazy import pl
 from btdagg._util.validation import (
     as_checked_counts,
@@ -158,8 +158,7 @@ def labelled_items(
 
 def require_labels(labels: object) -> None:
     """Check that labels are a table."""
-    if not isinstance(labels, Labels):
-        raise InputError(f"labels is a {type(labels).__name__}, expected labels from read_labels")
+    of_kind(labels, Labels, "labels", "labels from read_labels")
 
 
 def labels_of(labels: Labels, votes: Table) -> Labels:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from btdagg._util.errors import InputError, forbid, reworded, shown
+from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import unguarded
@@ -436,9 +436,7 @@ def json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise InputError(
-            f"{source}, row {number}: got {shown(text.strip())}, expected a JSON object"
-        )
+        raise InputError(source=source, row=number, got=text.strip(), expected="a JSON object")
     return value
 
 
@@ -502,8 +500,8 @@ def _series(name: str, values: Any) -> pl.Series:
         pairs = zip(column.to_list(), nulls, strict=True)
         values = [None if is_null else value for value, is_null in pairs]
     elif isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        got = shown(values)
-        raise InputError(f"data frame, column {name}: got {got}, expected a list of values")
+        expected = "a list of values"
+        raise InputError(source="data frame", column=name, got=values, expected=expected)
     values = values.tolist() if isinstance(values, np.ndarray) else list(values)
     kinds = set(map(type, values))
     if any(issubclass(kind, np.generic) for kind in kinds):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.errors import InputError, expect, forbid
+from btdagg._util.errors import InputError, expect, forbid, of_kind
 from btdagg._util.lazy import pl
 from btdagg._util.validation import (
     COUNT_COLUMNS,
@@ -553,9 +553,8 @@ def _grades_of(
         names = {column_text(name): name for name in table.columns}
         if not {*scale.columns} <= {*names}:
             expected = f"a column score or vote, or counts in {listing(scale.columns)}"
-            raise InputError(
-                f"{table.source}: expected {expected}; found {listing(names.values())}"
-            )
+            found = listing(names.values())
+            raise InputError(source=table.source, expected=f"{expected}; found {found}")
         return _counts_of(table, scale, {names[name]: name for name in scale.columns})
     return _votes_of(read_table(table, [], columns={"vote": column}), scale, words=words)
 
@@ -651,9 +650,9 @@ def _without_repeats(votes: Votes) -> Votes:
 
 def require_single(votes: object) -> None:
     """Raise an :class:`InputError` unless these are votes, and one row is one vote."""
-    if not isinstance(votes, Votes) or votes.are_counts:
-        got = "table of counts" if isinstance(votes, Votes) else type(votes).__name__
-        raise InputError(f"votes is a {got}, expected single votes (read_votes)")
+    expected = "single votes (read_votes)"
+    are_counts = of_kind(votes, Votes, "votes", expected).are_counts
+    expect(not are_counts, "votes", "a table of counts", expected)
 
 
 # Sums by item

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.errors import InputError, forbid
+from btdagg._util.numbers import as_integer
 from btdagg.methods.base import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
@@ -36,6 +37,7 @@ _LETTERS = 20  # of a title, on a line
 def behaviour_figure(aggregators: Mapping[str, Aggregator], n_votes: int) -> ReportFigure:
     """Draw how each aggregator, by its title, decides n votes, by those for A and for B."""
     # Those that cannot decide by counts alone are left out; `InputError` if none can.
+    as_integer(n_votes, "n_votes", 0)
     maps: dict[str, Map] = {}
     left_out: dict[str, str] = {}
     for title, aggregator in aggregators.items():
