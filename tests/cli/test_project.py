@@ -408,7 +408,7 @@ def test_a_key_of_columns_comes_back_as_them():
     decided = btdagg.decide(frame, people, columns=columns)
     assert decided.columns[:4] == ["Talk", "bot", "label", "source"]
     assert decided.select("Talk", "bot", "label").rows() == [(1, "x", 1), (2, "x", -1), (3, "x", 1)]
-    with refused("itm", got="q"):
+    with refused("itm", got="q", expected="item"):
         btdagg.Columns(itm="q")
 
 

@@ -308,7 +308,7 @@ def test_quantities_widths_and_models_are_checked():
     with refused("quantity", got="wins", expected="one of A, tie"):
         found.labels_for(0.1, "wins")
     for width, most, quantity in ((3, 2, "net win rate"), (1.5, 1, "tie")):
-        with refused("width", got=width, expected=f"below {most}"):
+        with refused("width", got=width, expected=f"a number above 0 and below {most}"):
             found.labels_for(width, quantity)
 
     class Sevens:

@@ -56,17 +56,23 @@ def test_a_fixed_model_gives_the_published_estimate_of_every_quantity():
 
 
 @pytest.mark.parametrize("of_raters", [False, True])
-def test_each_item_is_predicted_by_a_model_that_did_not_see_it(of_raters):
+@pytest.mark.parametrize("prior", ["weak", [MODEL, GradeModel(2, (1, 2, 3, 4), **FIVE)]])
+@pytest.mark.parametrize("n_at_once", [1, 3, 10])
+def test_each_item_is_predicted_by_a_model_that_did_not_see_it(
+    of_raters, prior, n_at_once, monkeypatch
+):
+    n_parts = 3 if prior == "weak" else 5
+    monkeypatch.setattr("btdagg.model.grade_fit._HELD", n_at_once * n_parts * 9 * 25)
     counts, gold, _ = drawn(np.random.default_rng(1), FIVE, 60, 60)
     outcomes = np.eye(5)[gold.astype(int) - 1]
     if of_raters:
         outcomes = 0.75 * outcomes + 0.25 * outcomes[::-1]
     rows, scales = np.unique(counts, axis=0), tuple(FIVE.values())
     of_items = counts, outcomes, np.arange(60) // 2
-    tables, fold = cross_fitted(*of_items, rows, "weak", 0, scales=scales)
+    tables, fold = cross_fitted(*of_items, rows, prior, 0, scales=scales)
     assert len(tables) == 10
     for number, table in enumerate(tables):
-        model = calibrated(*(part[fold != number] for part in of_items), "weak", scales)
+        model = calibrated(*(part[fold != number] for part in of_items), prior, scales)
         assert (table == model.predict_proba(rows)).all()
 
 

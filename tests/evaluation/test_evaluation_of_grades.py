@@ -210,7 +210,7 @@ def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide()
         compare(counts, counts[::-1], gold, scale=scale, label_scale=PAIRS, **quick)
     assert error.value.argument == "label_scale"
     for own in (PAIRS, Scale((0, 1, 5))):
-        with refused("scale", got="0-2"):
+        with refused("scale", got="0-2", expected=str(own)):
             compare(Items.of(counts, scale=own), counts, gold, scale=scale, **quick)
     of_evidence = compare(Items.of(counts, scale=scale), counts[::-1], gold, scale=scale, **quick)
     assert of_evidence.mae == compare(counts, counts[::-1], gold, scale=scale, **quick).mae

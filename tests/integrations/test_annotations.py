@@ -146,7 +146,8 @@ def test_systems_and_lengths_are_in_metadata_or_joined_columns():
     columns = "or a column standing, or system_a and system_b"
     with refused("covariates", got="standing", expected=columns):
         annotations_of(votes_of(bare), model)
-    with refused("covariates", got="length", expected="standing, or a column length"):
+    columns = "standing, or a column length, or chars_a and chars_b"
+    with refused("covariates", got="length", expected=columns):
         annotations_of(votes_of(joined.drop("chars_b")), model)
 
 

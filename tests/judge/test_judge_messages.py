@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from btdagg.judge import judge
+from btdagg import InputError
+from btdagg.judge import FunctionClient, judge
 from commands import on_terminal, plain
 from judge_endpoints import completion, error
 from judging import config, pairs_of
@@ -131,3 +132,7 @@ def test_a_key_by_argument_goes_before_that_of_the_environment(folder, endpoint)
     assert {sent["authorization"] for sent in server.headers} == {f"Bearer {TOKEN}"}
     assert {sent["x-team"] for sent in server.headers} == {"blue"}
     assert not holds(folder, TOKEN)
+    with pytest.raises(InputError, match="client was given"):
+        asyncio.run(
+            judge(pairs_of(3), client=FunctionClient(lambda _: ""), api_key=TOKEN, **asking)
+        )

@@ -111,7 +111,8 @@ def test_a_judge_has_probabilities_of_all_votes_or_of_none(tmp_path):
     place = tmp_path / "v.db"
     asked(place, n=2)
     asked(place, n=4, confidence="logprobs")
-    with refused("strength", column="p_minus", source="v.db", expected="40 of 80 votes have none"):
+    expected = "40 of 80 votes have none"
+    with refused("strength", row=1, column="p_minus", source="v.db", expected=expected):
         read_votes(place)
 
 

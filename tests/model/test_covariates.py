@@ -189,7 +189,7 @@ def test_a_posterior_knows_of_items_what_its_model_does():
     # The mean over parameters that are drawn from the posterior moves with the offset.
     far = posterior.predict_proba(counts, covariates={"x": x + 20})
     assert (far[:, 2] > 0.9).all()
-    with refused("covariates", got=None, expected="x"):
+    with refused("covariates", got=None, expected="x of each item"):
         posterior.stable(counts)
 
 

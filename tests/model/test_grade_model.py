@@ -429,14 +429,14 @@ def test_neighbours_are_taken_where_they_fit():
     both = quiet(counts[1000:1060], labels[1000:1060], FIVE, prior=[unlike, neighbour])
     assert error_of(both.model, *test) < error_of(own.model, *test) + 0.02
     assert sum(both.shares.values()) == pytest.approx(1)
-    for bad in (
-        [],
-        "votes",
-        [DavidsonModel(1, 2, 3)],
-        GradeModel(2, (0,), Scale((0, 1))),
-        3,
+    for bad, row in (
+        ([], None),
+        ("votes", None),
+        ([DavidsonModel(1, 2, 3)], 0),
+        (GradeModel(2, (0,), Scale((0, 1))), 0),
+        (3, None),
     ):
-        with refused("prior"):
+        with refused("prior", row=row):
             calibrate(counts, labels, scale=FIVE, prior=bad)
 
 
@@ -453,8 +453,13 @@ def test_weights_are_scaled_to_the_effective_number_of_labels():
     assert fit.model.cuts == pytest.approx(
         quiet(counts[:15], labels[:15], FIVE).model.cuts, abs=1e-6
     )
-    for bad in (np.full(30, -1.0), np.full(30, np.nan), np.ones(3), np.zeros(30)):
-        with pytest.raises(InputError):
+    for bad, message in (
+        (np.full(30, -1.0), r"weights\[0\] is -1.0"),
+        (np.full(30, np.nan), r"weights\[0\] is nan"),
+        (np.ones(3), "weights has 3 rows, expected 30 as in counts"),
+        (np.zeros(30), "weights are all 0, expected at least one above 0"),
+    ):
+        with pytest.raises(InputError, match=message):
             calibrate(counts, labels, scale=FIVE, weights=bad)
 
 

@@ -147,15 +147,15 @@ def test_stability_is_the_share_of_refits_that_decide_alike():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "bad", "expected"),
+    ("arguments", "bad", "got", "expected"),
     [
-        ({"n_refits": 1}, "n_refits", "at least 2"),
-        ({"groups": [1, 1, 1]}, "counts", "at least two groups"),
+        ({"n_refits": 1}, "n_refits", 1, "an integer of at least 2"),
+        ({"groups": [1, 1, 1]}, "counts", [[1, 2, 9], [9, 1, 2], [3, 6, 3]], "at least two groups"),
     ],
 )
-def test_bad_arguments_are_named(arguments, bad, expected):
+def test_bad_arguments_are_named(arguments, bad, got, expected):
     counts, labels = [[1, 2, 9], [9, 1, 2], [3, 6, 3]], [1, -1, 0]
-    with refused(bad, expected=expected):
+    with refused(bad, got=got, expected=expected):
         bootstrap(**{"counts": counts, "labels": labels, **arguments})
 
 

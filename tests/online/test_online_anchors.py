@@ -225,5 +225,8 @@ def test_a_drift_that_is_too_small_has_no_plan():
     assert "2,000 items judged again are not enough" in str(planned)
     with refused("drift", got=0, expected="a number above 0"):
         plan_anchors(VoteDistribution([(1, (1, 1, 1))]), n_votes=1, drift=0)
+    for component in (("x", (1, 1, 1)), (1, (1, "x", 1))):
+        with refused("components", row=1, got="x"):
+            VoteDistribution([(1, (1, 1, 1)), component])
     with refused("votes", got=[[1, 2, 3]]):
         plan_anchors([[1, 2, 3]], n_votes=1)

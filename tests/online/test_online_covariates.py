@@ -182,6 +182,9 @@ def test_what_a_rule_of_covariates_cannot_do_is_said():
             ask(counts, covariates=columns(2))
         with pytest.raises(InputError, match=r"counts\[0\] has 9 votes, expected at most 8"):
             ask([[0, 0, 9]], covariates=known)
+    for ask_one in (RULE.stops_one, RULE.decide_one):
+        with refused("covariates", got=None, expected="size, tone of each item"):
+            ask_one(0, 1, 2)
     plain = StoppingRule.lossless(DavidsonModel(1.2, 0.5, 0.8), 8)
     with refused("covariates", got=["size"]):
         plain.stops_one(minus=0, tie=1, plus=2, covariates={"size": 1.0})

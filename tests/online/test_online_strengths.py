@@ -242,7 +242,7 @@ def test_messages():
         fit_votes([[0.5, 0, 7.5], [0.5, 0, 7]], [1, 1])
     with refused("epsilon", got=0.7, expected="a number above 0 and below"):
         StoppingRule.risk_bounded(MODEL, 8, FITTED, epsilon=0.7)
-    with refused("budget", got=-1.0):
+    with refused("budget", got=-1.0, expected="a number of at least 0"):
         StoppingRule.cost_optimal(MODEL, 8, FITTED, budget=-1)
     rule = StoppingRule.risk_bounded(MODEL, 8, FITTED)
     with pytest.raises(InputError, match=r"counts\[0\] has 9.0 votes|counts\[0\] has 9 votes"):
@@ -254,6 +254,8 @@ def test_messages():
         tally = OnlineTally(fitted)
     with refused("votes", row=1, got=0.5):
         tally.add(["x", "x"], [1, 0.5], [0, 1])
+    with refused("votes", row=(0, 1), got=1.5, expected="a number from -1 to 1"):
+        replace(rule, n=2).follow([[0.5, 1.5]])
     assert isinstance(FITTED, StrengthDistribution)
 
 

@@ -269,7 +269,7 @@ def test_tables_of_pairs_have_their_scale():
     votes = read_table({"item": ["a"], "vote": [1], "score": [7]}, [])
     assert scales_in(votes, None) == (PAIRS, PAIRS)
     assert btdagg.read_votes(votes).scale == PAIRS
-    with refused("scale", row=2, got=6, advice={"scale": btdagg.Scale("1-7")}):
+    with refused("scale", row=2, column="vote", advice={"scale": btdagg.Scale("1-7")}):
         btdagg.read_votes({"item": ["a", "b"], "vote": [1, 6]})
 
 

@@ -74,7 +74,7 @@ def test_votes_are_read_with_names_words_and_orders_of_ones_own(lazily):
     assert found.frame["vote"].to_list() == [1, -1, 0, 0]
     with refused("order", row=2, column="order", got="swapped"):
         btdagg.read_votes(source, columns=columns, words=WORDS)
-    with refused("words", row=4, got="draw", expected="unknown: 'draw' in 1 row"):
+    with refused("words", row=4, column="winner", expected="unknown: 'draw' in 1 row"):
         btdagg.read_votes(source, columns=columns, words={"model_a": "A"})
 
 
@@ -460,10 +460,9 @@ def test_ids_of_requests_can_be_made_in_any_way():
     assert rows(found, "item", "group", "order", "sample", "vote") == [
         ("y", "x", "BA", 2, -1), ("y", "x", "BA", 3, 1),
     ]  # fmt: skip
-    with refused(
-        row=1, column="custom_id", source="rows.jsonl", got="BA:x:y:1", expected="{item}-{order}"
-    ):
+    with refused(row=1, column="custom_id", source="rows.jsonl", got="BA:x:y:1") as error:
         read(file, custom_id="{item}-{order}")
+    assert error.value.expected == "{item}-{order}"
     with refused("custom_id", got="{order}"):
         read(file, custom_id="{order}")
     found = read(lines([request("x", completion("[[A]]"))] * 2))

@@ -97,7 +97,8 @@ def test_a_column_of_the_name_is_one_where_nothing_makes_it(pairs):
     of_a_task = btdagg.read_votes(frame.with_columns(task=pl.lit("chat")))
     assert btdagg.decisions(of_a_task, model)["label"].to_list() == labels.tolist()
     np.testing.assert_array_equal(labels, model.decide(counts, covariates=known))
-    with refused("covariates", got="length", expected="or a column length"):
+    columns = "or a column length, or chars_a and chars_b, or response_a and response_b"
+    with refused("covariates", got="length", expected=columns):
         btdagg.decisions(btdagg.read_votes(frame.drop("length")), model)
 
 
@@ -136,6 +137,8 @@ def test_sides_that_are_swapped_turn_covariates_round(pairs):
     assert gate.n_items == len(rows)
     with refused("counts", got=["standing", "length"], expected="items without"):
         btdagg.estimates.worth_a_look(items)
+    with refused("covariates", got="standing"):
+        btdagg.certify(items)
 
 
 def test_grades_have_systems_prompts_and_lengths():

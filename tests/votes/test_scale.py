@@ -210,7 +210,7 @@ def test_a_slip_of_the_pen_is_shown_by_its_row():
     votes = btdagg.read_votes({"item": [1, 2, 3], "vote": ["+2", "2.0", "1"]}, words=words)
     assert votes.frame["vote"].to_list() == [-1, -1, 1]
     failed = {"item": [*range(4)], "vote": ["A", "B", "tie", "failed"]}
-    with refused("words", row=4, expected="unknown: 'failed' in 1 row") as error:
+    with refused("words", row=4, column="vote", expected="unknown: 'failed' in 1 row") as error:
         btdagg.read_votes(failed)
     assert error.value.advice == {"words": {"failed": "..."}}
 

@@ -32,6 +32,9 @@ _LEAST_BETA, _MOST_BETA = 1e-6, 100.0
 # Where beta of the prior is looked at first, in standard deviations of its logarithm.
 _POINTS = np.linspace(-6, 6, 9)
 
+# Second derivatives that are held at once, of several fits.
+_HELD = 1 << 18
+
 _WIDER = 1.25  # of quantiles that votes and grades are linked by
 _NOTHING = 0.1  # share of "the votes say nothing"
 _WEAK = 0.1  # share of the parts without neighbours beside neighbours
@@ -148,7 +151,7 @@ def fit_cuts(
     n_labels = len(places)
     x = np.empty((n_labels, 0)) if known is None else known.columns[has_weight]
     n_grades, step = len(label_scale.points), _step(scale, label_scale)
-    means = (_core.grade_means(array, scale.floats, 1) - scale.middle) / step
+    means = _mean_votes(array, scale, step)
     rows = _LabelledMeans.of(means, places, sizes, n_grades)
     cuts = _matched_cuts(scale, label_scale, step)
     start, design = np.array([1.0, *cuts]), None
@@ -190,9 +193,9 @@ def refitted_cuts(
     label_scale: Scale,
     prior: Any,
 ) -> list[GradeModel]:
-    """Fit the model of grades with each row of weights, (m, n), as `fit_cuts` does one by one."""
-    step, n_grades = _step(scale, label_scale), len(label_scale.points)
-    means = (_core.grade_means(counts, scale.floats, 1) - scale.middle) / step
+    """Fit the model with each row of weights, (m, n), as `fit_cuts` does one by one by a prior."""
+    n_grades, step = len(label_scale.points), _step(scale, label_scale)
+    means = _mean_votes(counts, scale, step)
     fits = []
     for of_fit in weights:
         some = of_fit > 0
@@ -205,6 +208,10 @@ def refitted_cuts(
 
 def _step(scale: Scale, label_scale: Scale) -> float:
     return (scale.points[-1] - scale.points[0]) / (len(label_scale.points) - 1)
+
+
+def _mean_votes(counts: NDArray[Any], scale: Scale, step: float) -> Floats:
+    return (_core.grade_means(counts, scale.floats, 1) - scale.middle) / step
 
 
 def _numbers(theta: Floats, scale: Scale, step: float) -> tuple[float, tuple[float, ...]]:
@@ -262,18 +269,22 @@ def _parts(
 def _closest_to_mixtures(
     fits: Sequence[tuple[_LabelledMeans, list[_PriorPart]]],
 ) -> list[tuple[Floats, bool, dict[str, float]]]:
-    # All at once along beta: of few labels the steps take longer than the losses.
-    along = iter(_along_beta([(rows, part) for rows, parts in fits for part in parts]))
-    return [
-        _closest_to_mixture(rows, [(part, next(along)) for part in parts]) for rows, parts in fits
-    ]
+    # Several at once: with few labels Newton's steps cost more than the losses that they ask for.
+    n_grades, n_parts = fits[0][0].weights.shape[1], len(fits[0][1])
+    step = max(1, _HELD // (n_parts * len(_POINTS) * n_grades**2))
+    found = []
+    for start in range(0, len(fits), step):
+        some = fits[start : start + step]
+        along = iter(_along_beta([(rows, part) for rows, parts in some for part in parts]))
+        found += [_closest_to(rows, parts, [next(along) for _ in parts]) for rows, parts in some]
+    return found
 
 
-def _closest_to_mixture(
-    rows: _LabelledMeans, parts: list[tuple[_PriorPart, list[tuple[float, Floats]]]]
+def _closest_to(
+    rows: _LabelledMeans, parts: list[_PriorPart], along: list[list[tuple[float, Floats]]]
 ) -> tuple[Floats, bool, dict[str, float]]:
     names, evidence, thetas = [], [], []
-    for part, fits in parts:
+    for part, fits in zip(parts, along, strict=True):
         for log_density, theta in fits:
             names.append(part.name)
             evidence.append(log_density + math.log(part.share))
@@ -316,14 +327,14 @@ def _closest_to_mixture(
 
 
 def _along_beta(
-    parts: list[tuple[_LabelledMeans, _PriorPart]],
+    jobs: list[tuple[_LabelledMeans, _PriorPart]],
 ) -> list[list[tuple[float, Floats]]]:
     # Closer betas where their share of a part's evidence is largest.
-    fits: list[dict[float, tuple[float, Floats]]] = [{} for _ in parts]
-    points = [_POINTS.tolist() for _ in parts]
+    fits: list[dict[float, tuple[float, Floats]]] = [{} for _ in jobs]
+    points = [_POINTS.tolist() for _ in jobs]
     for _ in range(4):
         asked = [(place, point) for place, several in enumerate(points) for point in several]
-        at = [parts[place] for place, _ in asked]
+        at = [jobs[place] for place, _ in asked]
         betas = [
             min(part.beta * math.exp(part.factor * point), _MOST_BETA)
             for (_, part), (_, point) in zip(at, asked, strict=True)
@@ -349,12 +360,10 @@ def _with_widths(fits: dict[float, tuple[float, Floats]]) -> list[tuple[float, F
     return [(likelihood + math.log(width), theta) for width, (likelihood, theta) in both]
 
 
-def _laplace(
-    parts: list[tuple[_LabelledMeans, _PriorPart]], betas: Floats
-) -> tuple[Floats, Floats]:
+def _laplace(jobs: list[tuple[_LabelledMeans, _PriorPart]], betas: Floats) -> tuple[Floats, Floats]:
     # Of a part at each beta: log likelihoods of the labels, and the numbers of the fits.
-    cuts = np.stack([part.cuts for _, part in parts])
-    columns = [(part.shift, part.stretch, part.spread, part.frequency) for _, part in parts]
+    cuts = np.stack([part.cuts for _, part in jobs])
+    columns = [(part.shift, part.stretch, part.spread, part.frequency) for _, part in jobs]
     shift, stretch, spread, frequency = (np.array(column) for column in zip(*columns, strict=True))
     centres, squares = betas[:, None] * cuts, betas**2
     together = shift[:, None, None] ** 2 + stretch[:, None, None] ** 2 * (
@@ -363,17 +372,13 @@ def _laplace(
     alone = squares * spread**2 + frequency**2
     identity = np.eye(cuts.shape[1])
     precisions = np.linalg.inv(squares[:, None, None] * together + alone[:, None, None] * identity)
-
-    # Parts of the same labels stand together.
-    labels_of = np.cumsum(
-        [rows is not before for (before, _), (rows, _) in pairwise([parts[0], *parts])]
-    )
+    of_rows = np.array([id(rows) for rows, _ in jobs])
 
     def losses(intercepts: Floats, which: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
         thetas = np.concatenate([betas[which, None], intercepts], axis=1)
-        ends = [*np.flatnonzero(np.diff(labels_of[which])) + 1, len(which)]
+        ends = [*np.flatnonzero(np.diff(of_rows[which])) + 1, len(which)]
         found = [
-            parts[which[start]][0].losses(thetas[start:end]) for start, end in pairwise([0, *ends])
+            jobs[which[start]][0].losses(thetas[start:end]) for start, end in pairwise([0, *ends])
         ]
         value, gradient, hessian = (np.concatenate(part) for part in zip(*found, strict=True))
         off, precision = intercepts - centres[which], precisions[which]
