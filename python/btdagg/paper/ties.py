@@ -77,8 +77,7 @@ def tie_rates(
     -----
     Intervals are Wilson's, of as many independent units as there are items: right if the votes on
     an item always agree, else too wide. The paper's figures imply this: 37.6% is 253 of 672 votes,
-    two on each of 336 items, and ± 5.2% is the interval for 336. Averages pool cells and sum their
-    items.
+    two on each of 336 items, and ± 5.2% is the interval for 336. Averages pool cells; items add up.
     """
     require_single(votes)
     require(votes, [rows, columns])
