@@ -23,6 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning
 SAMPLE = simulate("rb2-math", 90, 6, seed=3)
 COUNTS, LABELS = SAMPLE.counts, SAMPLE.labels
 GROUPS = np.repeat(np.arange(30), 3)
+THREE = btdagg.Scale("1-3")
 
 
 def test_every_repetition_has_each_item_in_one_fold_and_no_group_in_two():
@@ -94,6 +95,17 @@ def test_refits_under_weights_are_fits_to_the_items_drawn():
         # Alike but where two labels are equally good to the digits that both fits agree in.
         risks, rows = model.risks(COUNTS), np.arange(90)
         assert risks[rows, labels + 1] == pytest.approx(risks.min(axis=1), abs=1e-6)
+
+
+@pytest.mark.parametrize("prior", ["weak", [btdagg.GradeModel(2, (1, 3), THREE, THREE)]])
+def test_refits_of_grades_are_fits_to_the_items_drawn(prior):
+    labels = LABELS + 2
+    weights = CrossFit(n_refits=5, seed=2).resampled(GROUPS)
+    refitted = Calibrated(scale=THREE, prior=prior).refitted(COUNTS, labels, weights)(COUNTS)
+    for decided, times in zip(refitted, weights.astype(int), strict=True):
+        drawn = np.repeat(np.arange(90), times)
+        fit = btdagg.calibrate(COUNTS[drawn], labels[drawn], scale=THREE, prior=prior)
+        assert (decided == fit.model.decide(COUNTS)).all()
 
 
 def new_items(errors, refits, groups, own=None):

@@ -268,7 +268,6 @@ def _cross_fitted_pairs(
 ) -> Floats:
     # What `calibrated` finds fold by fold, in half the time: the fits share their tables.
     row, place, weights = _seen(outcomes, fold)
-    weights *= (weights.sum(axis=1) / (weights**2).sum(axis=1))[:, None]  # what labels are worth
     sides = (place - 1).astype(np.int8)
     counts = np.asarray(counts[row], dtype=np.float64)
     thetas = refitted(counts, sides, weights, "weak", 1.0, 1.0, Bounds())
@@ -291,10 +290,10 @@ def _cross_fitted_grades(
 def _seen(
     outcomes: Floats, fold: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-    # Rows and places of labels, and weights of the labels that the model of each fold sees.
+    # Rows and places of labels, and what those are worth that the model of each fold sees.
     row, place = np.nonzero(outcomes)
-    seen = fold[row] != np.arange(fold.max() + 1)[:, None]
-    return row, place, outcomes[row, place] * seen
+    weights = outcomes[row, place] * (fold[row] != np.arange(fold.max() + 1)[:, None])
+    return row, place, weights * (weights.sum(axis=1) / (weights**2).sum(axis=1))[:, None]
 
 
 def calibrated(

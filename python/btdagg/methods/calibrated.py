@@ -15,6 +15,7 @@ from btdagg.model.absolute_error import calibrate_by_mae
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import Bounds, quiet, warn_of
 from btdagg.model.covariates import columns_for
+from btdagg.model.grade_fit import refitted_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import decisions_under, refitted
 from btdagg.votes.items import Items
@@ -112,10 +113,16 @@ class Calibrated(OnScale, Readable):
     def refitted(
         self, counts: ArrayLike, labels: NDArray[Any], weights: NDArray[np.float64]
     ) -> Callable[[ArrayLike], NDArray[Any]] | None:
-        """Fit Davidson's model with each row of weights; see `Refittable`."""
-        if not self.scale.mirrored or self.needs.time or getattr(counts, "covariates", None):
+        """Fit the model with each row of weights; see `Refittable`."""
+        if self.needs.time or getattr(counts, "covariates", None):
             return None
         items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
+        if not self.scale.mirrored:
+            if self.prior is None:
+                return None
+            places, scales = self.label_scale.places(labels), (self.scale, self.label_scale)
+            models = refitted_cuts(items, places, weights, *scales, self.prior)
+            return lambda rows: np.stack([model.decide(rows) for model in models])
         gold = self.label_scale.sides(labels)
         bounds = self.bounds or Bounds()
         parameters = refitted(items, gold, weights, self.prior, *smoothing, bounds)

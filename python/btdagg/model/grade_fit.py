@@ -193,14 +193,14 @@ def refitted_cuts(
     label_scale: Scale,
     prior: Any,
 ) -> list[GradeModel]:
-    """Fit the model with each row of weights, (m, n), as `fit_cuts` does one by one by a prior."""
+    """Fit the model by a prior with each row of weights, (m, n), as `fit_cuts` does one by one."""
+    # A weight is how often an item counts, and not only how much beside others.
     n_grades, step = len(label_scale.points), _step(scale, label_scale)
     means = _mean_votes(counts, scale, step)
     fits = []
     for of_fit in weights:
         some = of_fit > 0
-        sizes = effective_weights(of_fit[some], int(some.sum()))
-        rows = _LabelledMeans.of(means[some], places[some], sizes, n_grades)
+        rows = _LabelledMeans.of(means[some], places[some], of_fit[some], n_grades)
         fits.append((rows, _parts(prior, scale, label_scale, step, rows)))
     thetas = [theta for theta, _, _ in _closest_to_mixtures(fits)]
     return [GradeModel(*_numbers(theta, scale, step), scale, label_scale) for theta in thetas]
