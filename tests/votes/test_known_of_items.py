@@ -121,6 +121,8 @@ def test_functions_of_data_use_what_is_known(pairs):
     plain = btdagg.estimate(counts, gold).estimates["net win rate"]
     assert (of_tables.low, of_tables.high) == (of_arrays.low, of_arrays.high)
     assert of_tables.high - of_tables.low < plain.high - plain.low
+    with pytest.raises(btdagg.InputError, match="first and second are the same votes"):
+        btdagg.compare(votes, votes, labels, covariates="auto")
 
 
 def test_sides_that_are_swapped_turn_covariates_round(pairs):
