@@ -150,9 +150,9 @@ def test_a_saved_rule_asks_of_pairs_with_their_covariates(tmp_path):
 
 def test_what_a_job_cannot_know_is_refused_before_any_call():
     for covariates, pairs, columns in [
-        ("price", PAIRS, "a column price, or price_a and price_b"),
+        ("price", PAIRS, "a column price, or price_a and price_b of"),
         ("group-standing", PAIRS, "a column group-standing of"),
-        ("standing", read_pairs(PAIRS.frame.drop("system_a")), "system_a and system_b"),
+        ("standing", read_pairs(PAIRS.frame.drop("system_a")), "system_a and system_b of"),
     ]:
         with refused("covariates", got=covariates, expected=columns):
             Pipeline(pairs, LABELS, JUDGING, covariates=covariates)

@@ -77,8 +77,9 @@ def test_sweeps_say_what_is_wrong():
     votes, labels = read_votes(table(votes)), read_labels(table(labels))
     with refused("n_votes", got=4):
         evaluate(votes, labels, n_votes=4)
-    with refused("n_labels", got=0, expected="an integer of at least 1"):
+    with refused("n_labels", got=0) as error:
         evaluate(votes, labels, n_labels=[10, 0])
+    assert error.value.expected == "an integer of at least 1"
     with pytest.raises(InputError, match=r"^calibrating on 60 of 60 items leaves none"):
         evaluate(votes, labels, n_labels=[10, 60])
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'protocl'$"):

@@ -201,7 +201,7 @@ def test_of_a_reply_without_an_end_a_part_is_read(dialect):
 def test_keys_and_addresses(dialect, monkeypatch):
     whole = "http://h/v1/chat/completions"
     for bad in ("judge.test", "ftp://h", "http://", "http://h:port", whole):
-        with refused("base_url"):
+        with refused("base_url", expected="one such as http"):
             dialect.client_of(bad)
     assert dialect.client_of("http://user:pw@judge.test").name.startswith("http://judge.test")
     monkeypatch.setenv("HTTP_PROXY", "http://:bad:port")

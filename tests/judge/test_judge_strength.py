@@ -155,7 +155,7 @@ def test_an_answer_that_is_no_score_is_counted_and_never_a_tie(tmp_path):
 def test_what_works_on_verdicts_alone_says_so(tmp_path):
     judging = Judging("sim", template="response-steps")
     for method in ("few-shot", "gsa", "usc"):
-        with refused("template", got="response-steps"):
+        with refused("template", got="response-steps", expected="a template"):
             asking_of(method, judging)
     assert asking_of("greedy", judging).n == 2
     with refused("scale", got="stars"):

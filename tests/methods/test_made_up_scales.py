@@ -43,7 +43,8 @@ def test_methods_decide_another_mirrored_scale_as_pairs(name, scale):
 def test_methods_decide_uneven_points_or_say_why_not(name):
     needs = needs_of(AGGREGATORS[name]())
     if needs.confidences or needs.decisions or name in ("threshold", "davidson-mae"):
-        with refused("scale", got="0,1,4 (none, some, much)"):
+        sides = "a mirrored scale, with two sides, for"
+        with refused("scale", got="0,1,4 (none, some, much)", expected=sides):
             by_name([name], UNEVEN)
         return
     (method,) = by_name([name], UNEVEN)

@@ -238,7 +238,7 @@ def test_plans_and_forecasts():
 
 
 def test_messages():
-    with refused("counts", row=1, got=7.5):
+    with refused("counts", row=1, got=7.5, expected="a whole number of at most"):
         fit_votes([[0.5, 0, 7.5], [0.5, 0, 7]], [1, 1])
     with refused("epsilon", got=0.7, expected="a number above 0 and below"):
         StoppingRule.risk_bounded(MODEL, 8, FITTED, epsilon=0.7)
