@@ -58,7 +58,8 @@ def disagreement(
     squared = squares - 2 * predicted * gold + gold**2
     by_chance = squares - 2 * (predicted * of_gold + gold * mean - mean * of_gold) + gold**2
     away, chance = (values.mean(axis=-1, keepdims=True) for values in (squared, by_chance))
-    losses = squared / chance - away / chance**2 * (by_chance - chance)
+    with np.errstate(divide="ignore", invalid="ignore"):  # kappa is undefined where chance is 0
+        losses = squared / chance - away / chance**2 * (by_chance - chance)
     # Where labels of one side are all alike, each is 1 but for rounding.
     is_alike = (np.ptp(predicted, axis=-1, keepdims=True) == 0) | (np.ptp(gold) == 0)
     return np.where(is_alike & (chance > 0), 1.0, losses)
