@@ -300,7 +300,7 @@ def test_people_without_names_are_numbered():
 
 
 def test_a_rater_with_two_votes_on_an_item_is_refused():
-    arena = {"id": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie"] * 2,
+    arena = {"id": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a"] * 2,
              "judge": ["expert_1"] * 2}  # fmt: skip
     with pytest.raises(InputError, match=r"both have item '1\|x\|y', rater 'expert_1'"):
         read(table(**arena))

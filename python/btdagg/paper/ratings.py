@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._util.lazy import pl
 from btdagg.votes.grades import refuse_grades
 from btdagg.votes.schema import RATINGS, parse
 from btdagg.votes.source import read_table, with_item
-from btdagg.votes.table import Table, ids_of, without_repeats
+from btdagg.votes.table import Table, ids_of, refuse, without_repeats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +82,8 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     ----------
     source : path, data frame, or mapping of column name to values
         See :func:`btdagg.votes.read_table`. Required are `item` (or `id`, `item_id`), `rater` and
-        `vote` (or `label`), as of :func:`btdagg.read_votes`. Other columns are kept.
+        `vote` (or `label`), as of :func:`btdagg.read_votes`. Other columns are kept. An item may
+        not have several tasks or criteria.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
     """
@@ -90,5 +92,8 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
     if "vote" not in table.columns and "label" in table.columns:
         table = table.with_data(table.data.rename({"label": "vote"}))
     rows = parse(read_table(table, RATINGS.required), RATINGS.kinds)
+    for name in {"task", "criterion"}.intersection(rows.columns):
+        several = pl.col(name).n_unique().over("item") > 1
+        refuse(rows, several, name, f"items of one {name}: read each {name} by itself")
     ratings = Ratings(rows.data, rows.source, files=rows.files)
     return without_repeats(ratings, RATINGS.key_of(ratings), "vote")

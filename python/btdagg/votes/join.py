@@ -278,6 +278,9 @@ def all_items(
         labels.scale, labels.raters, n_apart, n_labelled, of_estimates=not keep_chosen
     )
     remarks += on_sides(parts)
+    if labels.n_repeats:
+        repeated = f"{labels.n_repeats} rows of {labels.source} repeat a rater's label of an item"
+        remarks.append(f"{repeated} and are left out")
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
         remarks.append(f"{n_without_votes} labels of {labels.source} belong to items without votes")

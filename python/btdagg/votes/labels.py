@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -17,7 +17,15 @@ from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, ids, parse, votes_of
 from btdagg.votes.source import read_table, said
-from btdagg.votes.table import Table, as_text, ids_of, listing, refuse_duplicates, require
+from btdagg.votes.table import (
+    Table,
+    as_text,
+    ids_of,
+    listing,
+    refuse_duplicates,
+    require,
+    without_repeats,
+)
 from btdagg.votes.words import in_own_words
 
 if TYPE_CHECKING:
@@ -55,11 +63,14 @@ class Labels(Table):
         Scale of the labels: `label` has points of it.
     raters : str
         Treatment of an item on which raters disagree: mean, majority or drop.
+    n_repeats : int
+        Rows that repeat a rater's label of an item, and are left out.
     """
 
     unlabelled: pl.DataFrame = field(kw_only=True)
     scale: Scale = field(default=PAIRS, repr=False, kw_only=True)
     raters: RaterRule = field(default="mean", repr=False, kw_only=True)
+    n_repeats: int = field(default=0, repr=False, kw_only=True)
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -126,7 +137,7 @@ def read_labels(
         A label between two points is a mean of raters: 1.667 counts as a third of 1 and two thirds
         of 2. With a column `rater` items may have a row per rater (labels may be called `vote`):
         the label is the majority, a tie if labels share the most; other columns are those of the
-        first row.
+        first row. A rater's label that is repeated counts once.
     columns : mapping of str to str, or to several; optional
         Names of columns in the source by the names above, such as ``{"label": "gold"}``; several
         columns make one key.
@@ -147,7 +158,7 @@ def read_labels(
     ------
     InputError
         If the source cannot be read, a label is invalid, a group is empty, or an item occurs twice
-        (in the same task, if there are tasks, and of the same rater, if there are raters).
+        (in the same task, if there are tasks); with raters, if one gives an item two labels.
     """
     expect(raters in get_args(RaterRule), "raters", raters, '"mean", "majority" or "drop"')
     words, scale = said(columns, words=words, scale=scale)
@@ -172,15 +183,19 @@ def read_labels(
         table = in_own_words(table, words or {}, "label")
     kinds["label"] = votes_of(scale, words)
     rows = parse(table, kinds)
-    rows = _with_shares(rows, scale)
+    n_repeats = 0
     if "rater" in rows.columns:
-        rows = _merged(rows, scale)
+        unique = _of_raters(rows)
+        n_repeats = rows.height - unique.height
+        rows = _merged(_with_shares(unique, scale), scale)
+    else:
+        rows = _with_shares(rows, scale)
     remedy = (
         "; if several people labelled it, name the column of their names by {advice}; found "
         + listing(rows.columns)
     )
     refuse_duplicates(rows, LABELS.key_of(rows), remedy, advice={"columns": {"rater": "NAME"}})
-    return _split(rows, scale, raters)
+    return replace(_split(rows, scale, raters), n_repeats=n_repeats)
 
 
 def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:
@@ -218,10 +233,18 @@ def _with_shares(rows: Table, scale: Scale) -> Table:
     return table.with_data(table.data.drop(_MEAN, strict=False))
 
 
-def _merged(rows: Table, scale: Scale) -> Table:
+def _of_raters(rows: Table) -> Table:
     rows = parse(rows, {"rater": ids})
+    means = []
+    if _MEAN in rows.columns:
+        means = [_MEAN]
+        value = pl.coalesce(_MEAN, pl.col("label").cast(pl.Float64))
+        rows = replace(rows.with_columns([value.alias(_MEAN)]), titles={_MEAN: "mean label"})
+    return without_repeats(rows, [*LABELS.key_of(rows), "rater"], "label", *means)
+
+
+def _merged(rows: Table, scale: Scale) -> Table:
     key = LABELS.key_of(rows)
-    refuse_duplicates(rows, [*key, "rater"])
     frame, label = rows.numbered(), pl.col("label")
     if frame.select(pl.struct(key).is_unique().all()).item():
         return rows

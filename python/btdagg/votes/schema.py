@@ -22,6 +22,7 @@ PASS_WORDS = {
 }
 WHOLE = r"^\+?(-?[0-9]+)(?:\.0*)?$"
 """What is a whole number: 1.0 and +1 are the word 1."""
+_RELATIVE, _ROUNDING = 1e-9, 1e-12  # most that rounding changes a score, and scores near 0
 _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
 
 
@@ -229,8 +230,24 @@ def _floats(low: float, high: float, expected: str) -> Kind:
 
 fractions = _floats(0, 1, "a number from 0 to 1, or nothing")
 signed_fractions = _floats(-1, 1, "a number from 0 to 1, or -1 to 1")
-# Sums of them are finite.
-margins = _floats(-1e100, 1e100, "a number of at most 1e+100 in size, or nothing")
+
+
+def lead(score: pl.Expr, other: pl.Expr) -> pl.Expr:
+    """Difference of two scores, 0 where they are equal but for rounding, as 0.1 + 0.2 and 0.3."""
+    difference = score - other
+    rounding = pl.max_horizontal(score.abs(), other.abs()) * _RELATIVE
+    is_rounding = difference.abs() <= pl.max_horizontal(rounding, pl.lit(_ROUNDING))
+    return pl.when(is_rounding).then(0.0).otherwise(difference)
+
+
+def margins(table: Table, column: str) -> Parser:
+    """Differences of scores, whose sums are finite; those that are rounding are 0."""
+    expected = "a number of at most 1e+100 in size, or nothing"
+    parser = _floats(-1e100, 1e100, expected)(table, column)
+    value = lead(parser.value, pl.lit(0.0))
+    return parser._replace(plain=value, value=value)
+
+
 amounts = _floats(0, sys.float_info.max, "a number of at least 0")
 numbers_of_raters = _floats(1, 1e6, "a number of raters of at least 1, or nothing")
 finite_numbers = _floats(-sys.float_info.max, sys.float_info.max, "a number, or nothing")

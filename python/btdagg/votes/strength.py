@@ -13,7 +13,7 @@ from btdagg._util.lazy import pl
 from btdagg._util.validation import COUNT_COLUMNS, as_number, label_array, require_rows
 from btdagg.votes import schema
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.schema import Kind, parse
+from btdagg.votes.schema import Kind, lead, parse
 from btdagg.votes.table import AnyTable, Table, listing, refuse
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ def with_votes(table: AnyTable, kind: StrengthKind, scale: Scale = PAIRS) -> Any
     if kind == "probabilities":
         minus, tie, plus = map(pl.col, PROBABILITIES)
         is_plus, is_minus = (
-            side > pl.max_horizontal(tie, other) for side, other in ((plus, minus), (minus, plus))
+            lead(side, pl.max_horizontal(tie, other)) > 0
+            for side, other in ((plus, minus), (minus, plus))
         )
         vote = is_plus.cast(pl.Int8) - is_minus.cast(pl.Int8)
     else:

@@ -243,6 +243,7 @@ def without_repeats(
     column: str,
     *more_columns: str,
     remedy: str = "",
+    argument: str | None = None,
     advice: Mapping[str, object] | None = None,
 ) -> AnyTable:
     """Keep one row per key: the first with a value in `column`; refuse rows that differ."""
@@ -255,8 +256,10 @@ def without_repeats(
         differing = rows.with_columns(first.alias(PLACE)).filter(pl.col(name) != pl.col(PLACE))
         if differing.height:
             values = f"{differing[PLACE][0]} and {differing[name][0]}"
-            text = f"{_both_have(table, differing, key)}, with {name}s {values}{remedy}"
-            raise InputError(text, advice=advice)
+            text = (
+                f"{_both_have(table, differing, key)}, with {table.title(name)}s {values}{remedy}"
+            )
+            raise InputError(text, argument=argument, advice=advice)
     present_first = pl.exclude(key).sort_by(pl.col(column).is_null(), maintain_order=True)
     kept = frame.group_by(key, maintain_order=True).agg(present_first.first())
     return table.with_data(kept.select(frame.columns))

@@ -260,24 +260,24 @@ def _imported(
         "some files have grades, others votes on pairs; import them separately",
     )
     rows = Table(finished(parts, n_graded > 0), places[0][0], files=files_read)
-    n_repeats = 0
     people = "rater" in rows.columns
     forbid(
         people and "judge" in rows.columns and kind != "votes",
         "some votes are by judges, others by people; import their files separately",
     )
     if options.are_labels and (kind == "labels" or not people):
-        frame, kind_read = as_labels(rows), "labels"
+        (frame, n_repeats), kind_read = (as_labels(rows), 0), "labels"
     elif kind == "ratings" or (people and kind is None):
         forbid(
             not people and "judge" not in rows.columns,
             "ratings need a rater: name its column in columns, or the rater in constants",
         )
-        frame, kind_read = as_ratings(rows), "ratings"
+        (frame, n_repeats), kind_read = as_ratings(rows), "ratings"
     else:
         (frame, n_repeats), kind_read = as_votes(rows), "votes"
     if n_repeats:
-        remarks.append(f"{n_repeats} rows repeat a sample and are left out")
+        whose = "rater's vote" if kind_read == "ratings" else "sample"
+        remarks.append(f"{n_repeats} rows repeat a {whose} and are left out")
     counted = rows.frame if kind_read == "labels" else frame
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     n_read = counted.height - missing.total()

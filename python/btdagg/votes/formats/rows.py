@@ -12,7 +12,7 @@ import polars as pl
 
 from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes.scale import listed
-from btdagg.votes.schema import PASS_WORDS, VOTES
+from btdagg.votes.schema import LABELS, PASS_WORDS, VOTES, lead
 from btdagg.votes.strength import PROBABILITIES
 from btdagg.votes.table import Table, refuse, refuse_duplicates, without_repeats
 from btdagg.votes.words import grade_words
@@ -33,6 +33,7 @@ _OF_VOTES = (
     *("status", "turn"),
 )
 _WAY = ("judge", "order", "template", "temperature", "task", "criterion")
+_LABELLED = (*LABELS.key, "criterion")  # what a label is of
 _OF_SCORES = ("group", "turn", "task", "judge", "rater", "template", "temperature")
 
 
@@ -98,7 +99,7 @@ def votes_of_scores(table: Table) -> pl.DataFrame:
     other = scores.select(*key, "place", "system", "score", "status")
     both = scores.join(other, on=key, how="inner", nulls_equal=True, suffix="_b")
     both = both.filter(pl.col("system") < pl.col("system_b")).sort("place", "place_b")
-    difference = pl.col("score") - pl.col("score_b")
+    difference = lead(pl.col("score"), pl.col("score_b"))
     votes = both.with_columns(
         vote=difference.sign().cast(pl.Int8),
         margin=difference.abs(),
@@ -207,26 +208,33 @@ def as_votes(rows: Table) -> tuple[pl.DataFrame, int]:
     return _ordered(unique.frame, _FIRST), frame.height - unique.height
 
 
-def as_ratings(rows: Table) -> pl.DataFrame:
-    """Rows of raters, one for each item and rater; unnamed people are numbered."""
+def as_ratings(rows: Table) -> tuple[pl.DataFrame, int]:
+    """Rows of raters, and how many repeated one; unnamed people are numbered."""
     frame = rows.frame
     if "rater" not in frame:
         frame = frame.rename({"judge": "rater"})
+    key = [name for name in _LABELLED if name in frame]
     unnamed = pl.col("rater") == HUMAN
-    number = unnamed.cum_sum().over("item")
+    number = unnamed.cum_sum().over(key)
     if (frame.select(number.filter(unnamed).max()).item() or 0) > 1:
         numbered = pl.concat_str(pl.lit(f"{HUMAN}_"), number)
         frame = frame.with_columns(rater=pl.when(unnamed).then(numbered).otherwise("rater"))
-    remedy = "; read as votes, both would count"
-    key = [name for name in ("item", "rater", "criterion") if name in frame]
-    refuse_duplicates(rows.with_data(frame), key, remedy, argument="kind")
-    return _ordered(frame.drop("sample", strict=False), ("item", "rater", "vote", *_FIRST[2:]))
+    unique = without_repeats(
+        rows.with_data(frame),
+        [*key, "rater"],
+        "vote",
+        remedy="; read as votes, both would count",
+        argument="kind",
+    ).frame
+    ratings = unique.drop("sample", strict=False)
+    n_repeats = frame.height - unique.height
+    return _ordered(ratings, ("item", "rater", "vote", *_FIRST[2:])), n_repeats
 
 
 def as_labels(rows: Table) -> pl.DataFrame:
     """Return the label of each item, which its rows agree on, and the columns that are of items."""
     labels = rows.frame.drop(_OF_VOTES, strict=False).rename({"vote": "label"})
-    key = [name for name in ("item", "criterion") if name in labels]
+    key = [name for name in _LABELLED if name in labels]
     remedy = "; if several people labelled it, name them by {advice}"
     advice = {"columns": {"rater": "NAME"}}
     whole = rows.with_data(labels)

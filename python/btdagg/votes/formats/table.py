@@ -11,7 +11,7 @@ from btdagg._util.errors import InputError, expect, forbid
 from btdagg.votes import schema
 from btdagg.votes.formats.content import Content, Format, ImportOptions
 from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
-from btdagg.votes.schema import parse, parse_column
+from btdagg.votes.schema import lead, parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
@@ -88,7 +88,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         return votes_of_scores(rows.with_data(prompts.drop("item", strict=False))), remark
     frame = rows.frame
     if verdict == "score_a":
-        difference = pl.col("score_a") - pl.col("score_b")
+        difference = lead(pl.col("score_a"), pl.col("score_b"))
         frame = frame.with_columns(vote=difference.sign().cast(pl.Int8), margin=difference.abs())
         frame = frame.drop("score_a", "score_b")
     elif verdict in _ALONE:
