@@ -90,7 +90,8 @@ def estimate(
         typer.Option(
             metavar="VOTES",
             help="Votes of an earlier period, perhaps by another judge; LABELS has items of both "
-            "periods. Says what changed: the systems or the judge.",
+            "periods. Says how people's mean changed, how far votes moved from it, and, if some "
+            "items are in both files, whether the judge changed.",
         ),
     ] = None,
     json: Json = False,

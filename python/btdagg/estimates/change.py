@@ -1,4 +1,4 @@
-"""Tell a change of the systems from one of the judge, between two periods and judges."""
+"""How people, votes and the judge changed between two periods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.extras import as_frame
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_number, finite_counts
-from btdagg.estimates.mean import Population, differences_of
+from btdagg.estimates.mean import (
+    NOTHING,
+    DomainMean,
+    LabelledSample,
+    Population,
+    differences_of,
+    labelled_mean,
+)
 from btdagg.estimates.population import (
     N_FOLDS,
     PredictedItems,
@@ -26,13 +33,21 @@ from btdagg.model.intervals import as_level
 from btdagg.votes.items import Items
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from btdagg._util.lazy import pl
-    from btdagg.estimates.mean import DomainMean, Floats, MeanEstimate
+    from btdagg.estimates.mean import Floats, MeanEstimate
+
+_FEWEST = 10  # groups of anchors, for an interval
 
 
 @dataclass(frozen=True)
 class Change(Readable):
-    """The change from one period to the next, on people's scale, and the judges' part in votes.
+    """The change from one period to the next: of people, of votes, and of the judge.
+
+    Votes and people also move apart where the judge is the same: if it is more or less decisive
+    than people and responses become better, or if the mix of items changes. Only items judged in
+    both periods show whether the judge changed.
 
     Attributes
     ----------
@@ -44,10 +59,15 @@ class Change(Readable):
         Change of the mean vote of all items: what one sees without labels.
     people : Difference or None
         Change of what people say; None without labels of the second period.
+    apart : Difference or None
+        By how much votes and people moved apart: the change of votes less people's.
     judge : Difference or None
-        The judges' share of the change in votes: their votes' change less people's.
+        Change of the mean vote on the items judged in both periods, whose responses are the same;
+        None for fewer than ten groups of them.
+    n_anchors : int
+        Items judged in both periods.
     bounds : tuple of two float, or None
-        Ends of people's change if the judges' part is at most `most_of_judge`, either way.
+        Ends of people's change if votes and people moved apart by at most `most_of_judge`.
     most_of_judge : float or None
     level : float
     n_items, n_labels : tuple of int
@@ -66,7 +86,9 @@ class Change(Readable):
     n_items: tuple[int, int]
     n_labels: tuple[int, int]
     people: Difference | None = None
+    apart: Difference | None = None
     judge: Difference | None = None
+    n_anchors: int = 0
     bounds: tuple[float, float] | None = None
     most_of_judge: float | None = None
     remarks: tuple[str, ...] = ()
@@ -75,57 +97,71 @@ class Change(Readable):
 
     @property
     def who(self) -> str:
-        """Significant change: the systems, the judge, both, nothing or cannot tell."""
-        if self.people is None or self.judge is None:
-            return "cannot tell"
-        changed = [part.low > 0 or part.high < 0 for part in (self.people, self.judge)]
-        return {(True, True): "both", (True, False): "the systems", (False, True): "the judge"}.get(
-            (changed[0], changed[1]), "nothing"
-        )
+        """Significant change: the systems, the judge, both, nothing or cannot tell.
+
+        The systems: people's mean changed, by other responses or another mix of items. The judge:
+        its votes on the items judged in both periods changed.
+        """
+        changed = _is_significant(self.people), _is_significant(self.judge)
+        if any(changed):
+            return {(True, True): "both", (True, False): "the systems"}.get(changed, "the judge")
+        is_open = self.people is None or _is_significant(self.apart)
+        return "cannot tell" if is_open else "nothing"
 
     @property
     def answer(self) -> str:
-        """How much the systems changed, and how much of the change of votes is the judge's."""
-        of_votes = f"by votes alone {self.votes:+z.3f}"
-        if self.people is None or self.judge is None:
-            text = (
-                f"cannot tell how {self.quantity} changed from {self.names[0]} to {self.names[1]}"
-            )
-            text += f": no response from {self.names[1]} has a label ({of_votes})"
+        """How people's mean changed, how far votes moved from it, and whether the judge changed."""
+        level, of_votes = f"{100 * self.level:.4g}% interval ", f"by votes alone {self.votes:+z.3f}"
+        old, new = self.names
+        if self.people is None:
+            texts = [
+                f"cannot tell how {self.quantity} changed from {old} to {new}: no response from "
+                f"{new} has a label ({of_votes})"
+            ]
             if self.bounds is not None:
                 low, high = self.bounds
-                text += (
-                    f"; if the judge's part is at most {self.most_of_judge:g}, it changed by "
-                    f"{low:+z.3f} to {high:+z.3f}"
+                texts.append(
+                    f"if votes and people moved apart by at most {self.most_of_judge:g}, it "
+                    f"changed by {low:+z.3f} to {high:+z.3f}"
                 )
-            return text
-        level = f"{100 * self.level:.4g}% interval "
-        people, judge = (
-            f"{part.value:+z.3f} ({of}{part.low:+z.3f} to {part.high:+z.3f})"
-            for part, of in ((self.people, level), (self.judge, ""))
-        )
-        verdict = {
-            "both": "the systems changed, and so did the judge",
-            "the systems": "the systems changed; no significant change of the judge",
-            "the judge": "the judge changed; no significant change of the systems",
-            "nothing": "no significant change of the systems or of the judge",
-        }[self.who]
-        return (
-            f"{verdict}: from {self.names[0]} to {self.names[1]} the {self.quantity} changed by "
-            f"{people} as people judge, {of_votes}; the judge's change adds {judge} to the votes"
-        )
+        else:
+            seen = (
+                "people see a change" if _is_significant(self.people) else "no significant change"
+            )
+            texts = [
+                f"{seen}: from {old} to {new} the {self.quantity} changed by "
+                f"{_shown(self.people, level)} as people judge, {of_votes}"
+            ]
+        is_apart, is_judge = _is_significant(self.apart), _is_significant(self.judge)
+        if self.apart is not None:
+            moved = "moved apart" if is_apart else "did not move significantly apart"
+            texts.append(f"votes and people {moved}: {_shown(self.apart)}")
+        if self.judge is not None:
+            verdict = "the judge changed" if is_judge else "no significant change of the judge"
+            texts.append(
+                f"{verdict}: on {self.n_anchors:,} items judged in both periods votes changed by "
+                f"{_shown(self.judge)}"
+            )
+        if is_apart and not is_judge:
+            texts.append(
+                "a judge that changed can do that, a judge that is more or less decisive than "
+                "people where responses changed, or another mix of items"
+            )
+            if self.judge is None:
+                texts.append("items judged in both periods would tell whether it is the judge")
+        return "; ".join(texts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the sentence as plain values."""
-        parts = {"people": self.people, "judge": self.judge}
+        parts = {"people": self.people, "apart": self.apart, "judge": self.judge}
         of_parts = {name: None if part is None else part.as_dict() for name, part in parts.items()}
         means = {k: people.as_dict() | {"votes": v} for k, (people, v) in self.means.items()}
         values = vars(self) | of_parts | {"means": means, "who": self.who, "sentence": self.answer}
         return {k: [*v] if isinstance(v, tuple) else v for k, v in values.items()}
 
     def to_frame(self) -> pl.DataFrame:
-        """Return a row for people and one for the judge."""
-        parts = {"people": self.people, "judge": self.judge}
+        """Return a row each for people, for votes less people, and for the judge."""
+        parts = {"people": self.people, "apart": self.apart, "judge": self.judge}
         rows = [{"of": name, **part.as_dict()} for name, part in parts.items() if part is not None]
         return as_frame(rows)
 
@@ -142,21 +178,22 @@ def change(
     population: Population = "new",
     level: float = 0.95,
 ) -> Change:
-    """Say what changed between two periods, each with a judge of its own: systems, or the judge.
+    """Say how people's mean, votes and the judge changed between two periods.
 
-    Labels of both periods tell the two apart. Without labels of the second, votes alone cannot: a
-    judge may like the new responses more, or less, than people do.
+    Labels of both periods give people's change, and how far votes moved from it. Items judged in
+    both periods, chosen by chance, show whether the judge changed.
 
     Parameters
     ----------
     before, after : Items
         All items of each period with the votes of its judge, and labels of some, drawn by chance;
-        `Votes.items(labels)` makes them. An item may be in both, judged by each.
+        `Votes.items(labels)` makes them. Items in both are judged twice. If they are at most half
+        of the second period, they count in the means of the first period alone.
     names : two str
         Names of the periods.
     most_of_judge : float, optional
-        The largest part of the judges in the change of votes, in units of the quantity; gives
-        bounds without labels of the second period.
+        By how much votes and people may have moved apart, in units of the quantity; gives bounds
+        without labels of the second period. It is not 0 where the judge is the same.
     population : "new" or "finite"
         As in `btdagg.estimate`.
     level : float
@@ -171,9 +208,10 @@ def change(
     Notes
     -----
     People's change is the difference of two prediction-powered means, by models of each period's
-    judge that did not see the item's group; the judges' part that of two such means of vote less
-    label. Both allow for shared groups and labels. Each mean has a weight of its own, so that the
-    two parts add up to the change of votes only roughly.
+    judge that did not see the item's group; how far votes moved from it is that of two such means
+    of vote less label. Both allow for shared groups and labels. Each mean has a weight of its own,
+    so that the two add up to the change of votes only roughly. The judge's interval is of the mean
+    difference of an item's two mean votes, by group.
     """
     level = as_level(level)
     expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")
@@ -190,6 +228,13 @@ def change(
     if after.shares is None:
         after = replace(after, labels=np.full(len(after), np.nan), label_scale=before.label_scale)
     before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))
+    numbers = [np.arange(len(items)) for items in (before, after)]
+    if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
+        after = replace(after, ids=after.ids + len(before))  # numbers of rows name nothing
+    judge, is_again, remarks = _judged_again(before, after, level)
+    n_anchors = int(is_again.sum())
+    if 0 < 2 * n_anchors <= len(after):
+        after = after[~is_again]
     n_items = len(before), len(after)
     n_labels = int(before.is_labelled.sum()), int(after.is_labelled.sum())
     expect(n_labels[0], "before", "items without labels", "some with a label")
@@ -200,20 +245,14 @@ def change(
         got = "those of one period alone"
         expected = "a column probability in the labels of both periods, or of neither"
         raise InputError(argument="probabilities", got=got, expected=expected)
-    numbers = [np.arange(len(items)) for items in (before, after)]
-    if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
-        after = replace(after, ids=after.ids + len(before))  # numbers of rows name nothing
-    both_have = len({*map(str, before.ids)} & {*map(str, after.ids)})
     joined = after.than(before, new_name, old_name)
-    if both_have:
-        text = f"{both_have:,} items are in both periods; their labels count in both"
-        joined = replace(joined, remarks=(*joined.remarks, text))
+    joined = replace(joined, remarks=(*joined.remarks, *remarks))
     is_after = np.arange(len(joined)) < len(after)
-    main, votes = main_of(joined.label_scale), vote_shares(joined)
-    of_items = votes @ np.array(quantities_of(joined.label_scale)[main])
+    main, votes, of_items = main_of(joined.label_scale), vote_shares(joined), _values(joined)
     of_votes = [float(of_items[period].mean()) for period in (~is_after, is_after)]
     names = old_name, new_name
-    result = Change(main, names, of_votes[1] - of_votes[0], level, n_items, n_labels)
+    moved = of_votes[1] - of_votes[0]
+    result = Change(main, names, moved, level, n_items, n_labels, judge=judge, n_anchors=n_anchors)
     if not n_labels[1]:
         result = replace(result, remarks=joined.remarks)
         if most_of_judge is None:
@@ -233,18 +272,18 @@ def change(
         outcomes=votes[predicted.labelled] - predicted.outcomes,
         tables=votes[None] - predicted.tables,
     )
-    people, judge = (
+    people, gaps = (
         [predictions.domain(period)[main] for period in (~is_after, is_after)]
         for predictions in (predicted, less)
     )
     ends = people[0].ends
     span = ends[1] - ends[0]
-    judge = [replace(mean, ends=(-span, span), raters_worth=None) for mean in judge]
+    gaps = [replace(mean, ends=(-span, span), raters_worth=None) for mean in gaps]
     estimates = (mean.estimate(level) for mean in people)
     return replace(
         result,
         people=_difference(people, level),
-        judge=_difference(judge, level),
+        apart=_difference(gaps, level),
         means=dict(zip(names, zip(estimates, of_votes, strict=True), strict=True)),
         ends=ends,
         remarks=(*joined.remarks, *predicted.remarks),
@@ -266,6 +305,51 @@ def _predicted(
         tables[:, rows] = period.tables[:, period.place]
         fold[rows[labelled]] = period.fold
     return PredictedItems.of(joined, population=population, predictions=(tables, fold))
+
+
+def _judged_again(
+    before: Items, after: Items, level: float
+) -> tuple[Difference | None, NDArray[np.bool_], list[str]]:
+    """Change of the votes on the items in both periods; which of the second these are; remarks."""
+    rows = {str(name): row for row, name in enumerate(before.ids)}
+    first = np.array([rows.get(str(name), -1) for name in after.ids], dtype=np.int64)
+    is_again = first >= 0
+    n = int(is_again.sum())
+    if not n:
+        return None, is_again, []
+    counted = "their labels count in both"
+    if 2 * n <= len(after):
+        counted = "they count in the first, and show whether the judge changed"
+    remarks = [f"{n:,} items are in both periods; {counted}"]
+    groups = np.arange(n)
+    if before.groups is not None:
+        groups = as_groups(before.groups, "before", len(before))[first[is_again]]
+    sample = LabelledSample.of(np.ones(n), groups, n, "new", None)
+    if sample.n_groups < _FEWEST:
+        remarks.append(
+            f"items judged in both periods are of {sample.n_groups} groups; {_FEWEST} would show "
+            "whether the judge changed"
+        )
+        return None, is_again, remarks
+    of_items = _values(before)
+    moved = labelled_mean(_values(after)[is_again] - of_items[first[is_again]], sample)
+    points = quantities_of(before.label_scale)[main_of(before.label_scale)]
+    span = float(max(points) - min(points))
+    mean = DomainMean(moved, moved, sample, n, (-span, span))
+    return _difference([NOTHING, mean], level), is_again, remarks
+
+
+def _values(items: Items) -> Floats:
+    points = quantities_of(items.label_scale)[main_of(items.label_scale)]
+    return np.asarray(vote_shares(items) @ np.array(points))
+
+
+def _is_significant(part: Difference | None) -> bool:
+    return part is not None and (part.low > 0 or part.high < 0)
+
+
+def _shown(part: Difference, interval: str = "") -> str:
+    return f"{part.value:+z.3f} ({interval}{part.low:+z.3f} to {part.high:+z.3f})"
 
 
 def _difference(periods: list[DomainMean], level: float) -> Difference:

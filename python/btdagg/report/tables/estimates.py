@@ -84,23 +84,31 @@ def _note(estimates: Estimates) -> str:
 
 
 def change_table(found: Change) -> ReportTable:
-    """Tabulate people's change between two periods, and the judge's part in that of votes."""
-    said = {"people": found.people, "the judge": found.judge}
+    """Tabulate the change of people, of votes, and of the judge between two periods."""
+    parts = {
+        "people": found.people,
+        "votes": None,
+        "votes less people": found.apart,
+        f"the judge, on {found.n_anchors:,} items judged in both": found.judge,
+    }
 
     def rows() -> Iterator[Row]:
-        for name, change in said.items():
-            if change is not None:
+        for name, change in parts.items():
+            if name == "votes":
+                cells = {"change": f"{found.votes:+z.3f}", "p": ""}
+                yield Row((name,), cells, [{"value": found.votes}])
+            elif change is not None:
                 text = f"{change.value:+z.3f} ({change.low:+z.3f} to {change.high:+z.3f})"
                 entry = Entry(text, change.low > 0 or change.high < 0)
                 yield Row(
                     (name,), {"change": entry, "p": pvalue(change.pvalue)}, [change.as_dict()]
                 )
-        yield Row(("votes",), {"change": f"{found.votes:+z.3f}", "p": ""}, [{"value": found.votes}])
 
     note = (
         f"Change of {found.quantity} from {found.names[0]} to {found.names[1]}, with "
-        f"{100 * found.level:.3g}% intervals; bold: the interval excludes 0. The judge: change of "
-        "the votes beyond that of people's labels."
+        f"{100 * found.level:.3g}% intervals; bold: the interval excludes 0. Votes less people: by "
+        "how much they moved apart, which a judge that is the same can do too, if it is more or "
+        "less decisive than people or the mix of items changed."
     )
     return ReportTable.of_rows("change", "What changed", note, ("of",), rows())
 

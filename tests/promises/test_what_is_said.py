@@ -1,0 +1,126 @@
+"""A sentence says what its number shows, and no more."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+from btdagg.estimates import change
+from btdagg.votes import Items
+
+
+def pair_votes(rng, thought, ties, n_votes=4):
+    """Counts of a judge that calls ties by so many logits more."""
+    weights = np.exp(np.outer(1.5 * thought, [-1, 0, 1]) + np.array([0, ties, 0]))
+    return rng.multinomial(n_votes, weights / weights.sum(axis=1, keepdims=True))
+
+
+def two_periods(seed, *, shift=0.0, bias=0.0, ties=0.0, mix=(0.0, 0.0), n_again=0, n=400):
+    """Two periods with 100 labels each; the judge is the same unless it has a bias in the second.
+
+    `mix` is the share of a kind of items of which the judge thinks more than people do, and
+    `n_again` items of the first period are judged again in the second.
+    """
+    rng, periods = np.random.default_rng(seed), []
+    again = np.empty(0), np.empty(0, dtype=int)
+    for number in (0, 1):
+        liked = rng.normal(shift * number, 1, n)
+        said = liked + rng.normal(0, 0.6, n)
+        labels = np.where(np.abs(said) < 0.4, 0, np.sign(said))
+        labels = np.where(rng.permutation(n) < 100, labels, np.nan)
+        thought = np.append(liked + 1.0 * (rng.random(n) < mix[number]), again[0] * number)
+        ids = np.append(np.arange(n) + n * number, again[1])
+        labels = np.append(labels, np.full(len(ids) - n, np.nan))
+        again = thought[:n_again], ids[:n_again]
+        counts = pair_votes(rng, thought + bias * number, ties)
+        periods.append(Items(counts=counts, labels=labels, ids=ids))
+    return periods
+
+
+SAME_JUDGE = {
+    "many ties": {"shift": 1.0, "ties": 4.0},
+    "another mix": {"mix": (0.0, 0.8)},
+}
+
+
+@pytest.mark.parametrize("settings", SAME_JUDGE.values(), ids=SAME_JUDGE)
+def test_votes_that_move_away_from_people_do_not_name_the_judge(settings):
+    found = change(*two_periods(0, **settings))
+    assert found.apart.low > 0 or found.apart.high < 0
+    assert found.who not in ("the judge", "both")
+    assert "votes and people moved apart" in found.answer
+    assert "the judge changed" not in found.answer
+    assert "another mix of items" in found.answer
+
+
+def test_items_judged_in_both_periods_name_the_judge_and_clear_it():
+    same = change(*two_periods(0, shift=0.6, ties=3.0, n_again=100))
+    other = change(*two_periods(0, bias=0.6, n_again=100))
+    assert same.n_anchors == other.n_anchors == 100
+    assert same.judge.low < 0 < same.judge.high
+    assert same.who == "the systems"
+    assert "no significant change of the judge" in same.answer
+    assert other.judge.low > 0
+    assert other.who in ("the judge", "both")
+    assert "the judge changed: on 100 items judged in both periods" in other.answer
+
+
+def test_items_judged_again_leave_the_means_of_the_second_period():
+    before, after = two_periods(1, shift=0.6, n_again=40)
+    with_anchors, without = change(before, after), change(before, after[: len(before)])
+    assert with_anchors.people == without.people
+    assert with_anchors.apart == without.apart
+    assert with_anchors.n_items == (400, 400)
+    assert any("40 items are in both periods" in remark for remark in with_anchors.remarks)
+
+
+def test_the_judge_is_named_without_new_labels_if_items_were_judged_again():
+    before, after = two_periods(2, bias=0.8, n_again=100)
+    after.labels[:] = np.nan
+    found = change(before, Items(counts=after.counts, ids=after.ids, labels=after.labels))
+    assert (found.who, found.people) == ("the judge", None)
+    few = change(*two_periods(2, bias=0.8, n_again=5))
+    assert few.judge is None
+    assert any("10 would show whether the judge changed" in remark for remark in few.remarks)
+
+
+def test_the_command_names_the_judge_by_items_in_both_files_alone(cli, folder):
+    before, after = two_periods(3, bias=0.8, n_again=100)
+    gold = []
+    for name, items in (("old", before), ("new", after)):
+        rows = [
+            (f"q{item}", vote)
+            for item, counts in zip(items.ids, items.counts.astype(int), strict=True)
+            for vote, n in zip((-1, 0, 1), counts, strict=True)
+            for _ in range(n)
+        ]
+        pl.DataFrame(rows, ["item", "vote"], orient="row").write_csv(f"{name}.csv")
+        labels = zip(items.ids, items.labels, strict=True)
+        gold += [(f"q{item}", int(label)) for item, label in labels if label == label]
+    pl.DataFrame(gold, ["item", "label"], orient="row").write_csv("labels.csv")
+    alone = pl.read_csv("new.csv").filter(~pl.col("item").is_in(pl.read_csv("old.csv")["item"]))
+    alone.write_csv("alone.csv")
+    told = {}
+    for name in ("new", "alone"):
+        command = ("estimate", f"{name}.csv", "labels.csv", "--before", "old.csv", "--json")
+        status, out, err = cli(*command)
+        assert status == 0, err
+        told[name] = json.loads(out)
+    assert told["new"]["who"] in ("the judge", "both")
+    assert told["new"]["judge"]["low"] > 0
+    assert told["alone"]["judge"] is None
+    assert told["alone"]["who"] in ("cannot tell", "the systems")
+    assert told["alone"]["apart"]["low"] > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("n_again", [0, 40])
+@pytest.mark.parametrize("settings", SAME_JUDGE.values(), ids=SAME_JUDGE)
+def test_a_judge_that_is_the_same_is_named_in_at_most_five_percent(settings, n_again):
+    n, names = 300, Counter()
+    for seed in range(n):
+        names[change(*two_periods(seed, **settings, n_again=n_again)).who] += 1
+    limit = 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
+    assert (names["the judge"] + names["both"]) / n <= limit
