@@ -158,7 +158,7 @@ FILES = {
     ),
     "d.csv": ("Vote,item,vote \n1,x,1\n", "two columns are called 'vote'"),
     "e.csv": ("item,vote\nx,1\nx\n", "row 2: number of values: got 1, expected 2"),
-    "i.csv": ('item,vote\nx,"1\n', "a quote inside a value, or a quote that is not closed"),
+    "i.csv": ('item,vote\nx,"1\n', "row 1: a quote inside a value, or a quote that is not closed"),
     "j.csv": (b"item,vote\nx,1\n\xff,1\n", "line 3: not UTF-8 text"),
     "a.jsonl": ('{"item": 1}\n{"item": \n', "row 2: got '{\"item\":', expected a JSON object"),
     "c.jsonl": ("[" * 99999, f"row 1: got '{'[' * 56}..., expected a JSON object"),

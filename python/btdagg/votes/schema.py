@@ -148,7 +148,7 @@ def votes(table: Table, column: str) -> Parser:
     for word, vote in VOTE_WORDS.items():
         value = pl.when(words == word).then(pl.lit(vote, pl.Int8)).otherwise(value)
     checks = [(value.is_null() & (words != ""), "-1, 0, 1 or A, tie, B")]
-    if kind.is_float() or kind == pl.Boolean:
+    if not (kind.is_integer() or kind == pl.String):  # a cast would cut decimals and dates
         return Parser(value, pl.lit(False), value, checks)
     plain = values if kind == pl.Int8 else values.cast(pl.Int8, strict=False)
     is_plain = plain.is_between(-1, 1).fill_null(values.is_null())

@@ -11,15 +11,16 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from btdagg._util.errors import InputError, forbid, reworded
+from btdagg._util.errors import InputError, forbid, reworded, shown
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import unguarded
@@ -48,6 +49,8 @@ _KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _GZIP = b"\x1f\x8b"
 _LONGEST = 100_000_000  # bytes of a value in a compressed table
 _SQLITE = b"SQLite format 3\0"
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_FEW_WORDS = 20  # in a column of votes, judges and the like
 
 
 def read_table(
@@ -347,13 +350,21 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
         b"\r" in lines and b"\n" not in lines,
         f"{name}: lines end in carriage returns alone; save it as CSV UTF-8, with line feeds",
     )
+    _refuse_other_separator(lines, separator, name)
+    quoting = csv.QUOTE_MINIMAL
     try:
-        # The header is read as a row: polars would rename the second of two equal column names.
-        frame = pl.read_csv(lines, separator=separator, has_header=False, infer_schema=False)
+        frame = _cells(lines, separator)
+        if b'"' in lines and frame.height <= lines.count(b"\n"):
+            quoting = _quoting_of(frame, lines, separator, name)
     except pl.exceptions.PolarsError:
         decoded(content, name)
-        _blank_rows(lines.decode(), separator, name)
-        raise InputError(f"{name}: a quote inside a value, or a quote that is not closed") from None
+        if not _quotes_are_text(lines, separator):
+            _blank_rows(lines.decode(), separator, name)
+            text = f"{name}: a quote inside a value, or a quote that is not closed"
+            raise InputError(text) from None
+        quoting = csv.QUOTE_NONE
+    if quoting == csv.QUOTE_NONE:
+        frame = _cells(lines, separator, quote=None)
     names = _lower([cell or "" for cell in frame.row(0)], name)
     frame = frame[1:].rename(dict(zip(frame.columns, names, strict=True)))
     if tuple(names[:5]) == LABEL_COLUMNS:
@@ -367,15 +378,81 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
         b"\r" in lines and lines.count(b"\r") != lines.count(b"\r\n")
     )
     if is_doubtful and (b'"' in lines or lines.count(separator.encode()) != n_separators):
-        blank = _blank_rows(lines.decode(), separator, name)
+        blank = _blank_rows(lines.decode(), separator, name, quoting)
         frame = frame.with_row_index(NUMBER, offset=1).filter(~pl.col(NUMBER).is_in(blank))
     return _tidy(frame, name)
 
 
-def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
+def _cells(lines: bytes, separator: str, quote: str | None = '"') -> pl.DataFrame:
+    # The header is read as a row: polars would rename the second of two equal column names.
+    how: Any = {"has_header": False, "infer_schema": False}
+    return pl.read_csv(lines, separator=separator, quote_char=quote, **how)
+
+
+def _refuse_other_separator(lines: bytes, separator: str, name: str) -> None:
+    header = re.sub(rb'"[^"]*"', b"", lines.partition(b"\n")[0])
+    other = next((sign for sign in _SEPARATORS if sign.encode() in header), None)
+    forbid(
+        other and separator.encode() not in header,
+        f"{name}: values are separated by {_SEPARATORS.get(str(other))}, expected "
+        f"{_SEPARATORS[separator]}; save it as CSV with commas, and with points in decimal numbers",
+    )
+
+
+def _could_be_rows(lines: Iterable[str], separator: str, width: int) -> bool:
+    """Whether each line that is not blank has as many values as there are columns."""
+    n_separators = width - 1
+    return width > 1 and all(
+        n_separators == line.count(separator) for line in lines if line.strip()
+    )
+
+
+def _quotes_are_text(lines: bytes, separator: str) -> bool:
+    """Whether quotes do not quote: each line is a row, and in a .csv file no value begins so."""
+    text = lines.decode()
+    rows = text.split("\n")
+    if not _could_be_rows(rows, separator, rows[0].count(separator) + 1):
+        return False
+    return separator == "\t" or not re.search(rf'(^|{separator}) *"', text, re.MULTILINE)
+
+
+def _quoting_of(frame: pl.DataFrame, lines: bytes, separator: str, name: str) -> Literal[0, 3]:
+    """Say whether quotes quote, where two stray ones would make one value of the rows between them.
+
+    A value with line breaks is such a one if each of its lines could be a row, and either all lines
+    of the file could, or a column of few words has one of these in each.
+    """
+    has_break = pl.any_horizontal(pl.all().str.contains("\n", literal=True).fill_null(False))
+    wide = frame.with_row_index().filter(frame.select(has_break).to_series())
+    records = ((n, separator.join(cell or "" for cell in cells)) for n, *cells in wide.iter_rows())
+    values = ((n, [line for line in text.split("\n") if line.strip()]) for n, text in records)
+    doubtful = [(n, rows) for n, rows in values if _could_be_rows(rows, separator, frame.width)]
+    all_lines = decoded(lines, name).split("\n") if doubtful else []
+    are_rows = bool(doubtful) and _could_be_rows(all_lines, separator, frame.width)
+    if are_rows and separator == "\t":  # which many a tool writes without quoting
+        return csv.QUOTE_NONE
+    plain = frame[1:].filter(~has_break)
+    few = [{*column} if column.n_unique() <= _FEW_WORDS else set() for column in plain]
+    for number, rows in doubtful:
+        columns = zip(*(row.split(separator) for row in rows), strict=True)
+        if are_rows or any({*cells} <= words for cells, words in zip(columns, few, strict=True)):
+            raise InputError(
+                f"{name}, row {number}: between two quotes are {len(rows)} lines that could each "
+                f"be a row, such as {shown(rows[-1])}; if they are rows, quote the values that "
+                "have a quote, and double it; if they are one value, save the table as .jsonl",
+                source=name,
+                row=number,
+            )
+    return csv.QUOTE_MINIMAL
+
+
+def _blank_rows(
+    lines: str, separator: str, name: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
+) -> list[int]:
     """Numbers of the rows that are blank; a row of too few or too many values is refused."""
     # Lines end where they do for polars, or the numbers would be those of other rows.
-    rows = csv.reader(io.StringIO(lines, newline="\n"), delimiter=separator)
+    text = io.StringIO(lines, newline="\n")
+    rows = csv.reader(text, delimiter=separator, quoting=quoting, strict=True)
     blank, number = [], 0
     try:
         width = len(next(rows))
@@ -392,6 +469,12 @@ def _blank_rows(lines: str, separator: str, name: str) -> list[int]:
             raise InputError(
                 f"{name}, row {number + 1}: a carriage return inside an unquoted value"
             ) from None
+        if "limit" not in str(error):
+            raise InputError(
+                f"{name}, row {number + 1}: a quote inside a value, or a quote that is not closed",
+                source=name,
+                row=number + 1,
+            ) from None
     return blank
 
 
@@ -401,8 +484,11 @@ def _read_jsonl(content: bytes, name: str) -> Iterable[pl.Series]:
     frame = _jsonl_by_engine(lines)
     if frame is not None:
         return frame
-    rows = [json_object(line, name, number) for number, line in enumerate(lines_of(lines), start=1)]
-    return [_series(key, values) for key, values in _columns_of_rows(rows).items()]
+    numbers = [number for number, line in enumerate(lines_of(lines), start=1) if line.strip()]
+    rows = [json_object(line, name, n) for n, line in enumerate(lines_of(lines), 1) if line.strip()]
+    columns = [_series(key, values) for key, values in _columns_of_rows(rows).items()]
+    has_blanks = len(numbers) < numbers[-1]
+    return [*columns, pl.Series(NUMBER, numbers, dtype=pl.UInt32)] if has_blanks else columns
 
 
 def lines_of(content: bytes) -> list[bytes]:
