@@ -117,7 +117,9 @@ def wmt23(data):
                 ratings.filter((pl.col("rater") == rater) == is_own) for is_own in (1, 0)
             )
             gold = others.group_by("item").agg(label=pl.col("vote").mean().sign())
-            counts, columns = counted(own, "vote", (-1, 0, 1), ("item", "system_a", "system_b"))
+            own = own.with_columns(group=pl.concat_str("doc", pl.lit(" "), "segment"))
+            by = ("item", "group", "system_a", "system_b")
+            counts, columns = counted(own, "vote", (-1, 0, 1), by)
             frame = counts.join(gold, on="item").sort("item")
             if frame.height >= 40:
                 yield of_pairs(frame, columns, "wmt23", f"{pair} {rater}")

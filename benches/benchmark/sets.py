@@ -24,7 +24,8 @@ class Data:
     """What is known of items: votes (n, J) by label, and labels (n,), NaN where there is none.
 
     `strong` are votes with strength, `known` columns of what else is known, `by_judge` the votes of
-    a panel (n, judges, J), and `near` pairs of votes and labels of other tasks.
+    a panel (n, judges, J), and `near` pairs of votes and labels of other tasks. `groups` are
+    numbers, and `group_names` their names, by which judges and tasks of a set share groups.
     """
 
     counts: np.ndarray
@@ -32,6 +33,7 @@ class Data:
     scale: btdagg.Scale
     label_scale: btdagg.Scale
     groups: np.ndarray
+    group_names: np.ndarray
     strong: np.ndarray | None = None
     known: dict = field(default_factory=dict)
     by_judge: np.ndarray | None = None
@@ -43,8 +45,10 @@ class Data:
         return replace(self, **own, known={k: v[rows] for k, v in self.known.items()})
 
 
-def numbered(groups, n):
-    return np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+def numbered(groups):
+    """The number of each item's group, and the names of the groups."""
+    names, numbers = np.unique(groups, return_inverse=True)
+    return numbers, names.astype(str)
 
 
 def of_cells(load, numbers):
@@ -55,8 +59,8 @@ def of_cells(load, numbers):
         for n in numbers:
             for cell in load(data, n) if len(numbers) > 1 else load(data):
                 own = cell.counts, cell.labels.astype(float), cell.scale, cell.scale
-                groups, known = numbered(cell.groups, len(cell.labels)), cell.make(cell.counts)
-                found.setdefault(cell.name, {})[n] = Data(*own, groups, known=known)
+                known = cell.make(cell.counts)
+                found.setdefault(cell.name, {})[n] = Data(*own, *numbered(cell.groups), known=known)
         return found
 
     return cells
@@ -106,7 +110,7 @@ def of_votes(folder, column, scales):
                     tie = counts.sum(axis=1) - sides.sum(axis=1)
                     strong = np.column_stack([sides[:, 0], tie, sides[:, 1]])
                 gold, groups = part["label"].to_numpy().astype(float), part["group"].to_numpy()
-                own = Data(counts, gold, *scales, numbered(groups, len(gold)), strong)
+                own = Data(counts, gold, *scales, *numbered(groups), strong)
                 tasks.setdefault(key, {})[n] = own
         return with_others(tasks)
 
@@ -122,8 +126,7 @@ def panels(data):
     for (task,), part in votes.partition(["task"]):
         items = part.labelled(labels, judges=judges)
         gold = np.asarray(items.labels, dtype=float)
-        groups = numbered(items.groups, len(gold))
-        own = items.pooled, gold, btdagg.PAIRS, btdagg.PAIRS, groups
+        own = items.pooled, gold, btdagg.PAIRS, btdagg.PAIRS, *numbered(items.groups)
         found[task] = {MOST: Data(*own, by_judge=np.asarray(items.counts))}
     return found
 
@@ -133,7 +136,8 @@ def simulated(data):
     tasks = {}
     for name in ("wmt-zh-en", "rb2-math", "rb2-focus"):
         judge = simulate(name, 600, MOST, seed=7, truth=Thurstone())
-        own = btdagg.PAIRS, btdagg.PAIRS, np.arange(600)
+        groups = numbered([f"{name} {item:03}" for item in range(600)])
+        own = btdagg.PAIRS, btdagg.PAIRS, *groups
         gold = judge.labels.astype(float)
         tasks["simulated", name] = {n: Data(judge.first(n), gold, *own) for n in (1, 2, 4, 8)}
     return with_others(tasks)

@@ -39,15 +39,20 @@ def drawn(rng, groups, size):
     return rows[order[rows] <= last], np.flatnonzero(order > last)
 
 
-def errors(decided, labels, scale):
-    """Metrics of labels, or of probabilities, whose median is decided."""
+def losses_of(decided, labels, scale):
+    """Losses of items by metric, of labels or of probabilities, whose median is decided."""
     found, points = {}, scale.floats
     if decided.ndim == 2:
         place = scale.places(labels)
         p = decided[np.arange(len(place)), place]
-        found["log loss"] = -np.log(np.clip(p, 1e-6, 1)).mean()
+        found["log loss"] = -np.log(np.clip(p, 1e-6, 1))
         decided = points[(decided.cumsum(axis=1)[:, :-1] < 0.5).sum(axis=1)]
-    return found | {"MAE": np.abs(decided - labels).mean(), "accuracy": (decided == labels).mean()}
+    return found | {"MAE": np.abs(decided - labels), "accuracy": 1.0 * (decided == labels)}
+
+
+def influences(losses, groups, n_groups):
+    """How far each group moves the mean loss of a split's test."""
+    return np.bincount(groups, losses - losses.mean(), n_groups) / len(losses)
 
 
 def decided_by(entrant, data, seen, rest, once):
@@ -72,9 +77,10 @@ def labels_task(by_number, n_splits, sizes):
                     continue
                 decided = decided_by(entrant, data, seen, rest, once)
                 if decided is not None:
-                    found = errors(decided, data.labels[rest], data.label_scale)
-                    for metric, value in found.items():
-                        yield entrant.NAME, n, size, split, metric, value
+                    losses = losses_of(decided, data.labels[rest], data.label_scale)
+                    for metric, values in losses.items():
+                        by_group = influences(values, data.groups[rest], len(data.group_names))
+                        yield entrant.NAME, n, size, split, metric, values.mean(), by_group
 
 
 def estimates_task(by_number, n_splits, sizes):

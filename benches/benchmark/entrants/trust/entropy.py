@@ -4,7 +4,7 @@ import numpy as np
 from entrants.labels import majority
 from entrants.trust.vote_share import chosen
 
-NAME = "conformal, entropy"
+NAME = "fixed sequence, entropy"
 
 
 def trusted(items, agreement):
