@@ -291,11 +291,15 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
 
 def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     keys = ",".join(
-        f"{prefix}{name}={'+'.join(value) if isinstance(value, list) else value}"
+        f"{prefix}{_key(name)}={'+'.join(value) if isinstance(value, list) else value}"
         for prefix, pairs in said
         for name, value in pairs.items()
     )
     return f" --set {shlex.quote(keys)}" if keys else ""
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[^,=\"]+", name) else f'"{name}"'
 
 
 def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:

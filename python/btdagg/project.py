@@ -48,9 +48,11 @@ COLUMNS = (
 )
 # Counts of a grade, its probability, and decisions of a judge's other methods, of some votes.
 _OTHER_COLUMN = re.compile(r"(p_)?-?\d+(\.\d+)?|(greedy|few_shot|gsa|usc)(_\d+)?")
-_KEYS = re.compile(r",(?=[\w.-]+=)")
 _FACTOR = re.compile("x[0-9]{1,3}")
 _MAPPINGS = ("words", "orders", "constants", "criteria", "judges")
+# A comma before a further key divides keys; one within a value does not.
+_KEYS = re.compile(rf",(?=[\w.\0-]+=|\s*(?:\w+\.)?(?:{'|'.join(_MAPPINGS)})\.)")
+_QUOTED = re.compile(r'(?<=[.=])"(.*?)"(?=[=,]|$)')
 _TABLE_KEYS = ("file", "format", "scorer", "scale", *_MAPPINGS)
 _FOREIGN = {"format", "scorer", *_MAPPINGS[2:]}  # keys by which a table is imported
 
@@ -129,17 +131,7 @@ class Project:
     def with_keys(self, texts: Sequence[str]) -> Project:
         """Return the project with keys that are typed, such as ``votes.item=case``."""
         keys, typed = deepcopy(dict(self.keys)), set(self.typed)
-        # A comma before a further KEY= divides keys; one within a value does not.
-        for text in [part for typed_text in texts for part in _KEYS.split(typed_text)]:
-            has_words = re.match(r"\w*\.?(words|orders)\.", text)  # which may hold a =
-            name, _, value = text.rpartition("=") if has_words else text.partition("=")
-            path = name.strip().split(".", 1)
-            path[0] = path[0].lower()
-            if path[0] in TABLES and len(path) > 1:
-                path[1:] = path[1].split(".", 1)
-                path[1] = path[1].lower()
-            expect(all(path) and value.strip(), "keys", text, "KEY=VALUE")
-            value = value.strip()
+        for path, value in (key for text in texts for key in _typed_keys(text)):
             *outer, last = path
             table = keys
             for part in outer:
@@ -569,6 +561,29 @@ class Project:
             forbid(expected.startswith("no such key"), f"{where}: {expected}")
             raise InputError(f"{where} is {shown(value)}, expected {expected}")
         return self
+
+
+def _typed_keys(text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield path and value of each ``KEY=VALUE``; in double quotes commas and = are text."""
+    quotes: list[str] = []
+
+    def hidden(match: re.Match[str]) -> str:
+        quotes.append(match[1])
+        return f"\0{len(quotes) - 1}\0"  # nobody types a null
+
+    def restored(part: str) -> str:
+        return re.sub(r"\x00(\d+)\x00", lambda sign: quotes[int(sign[1])], part.strip())
+
+    for key in _KEYS.split(_QUOTED.sub(hidden, text)):
+        has_words = re.match(r"\w*\.?(words|orders)\.", key)  # which may hold a =
+        name, _, value = key.rpartition("=") if has_words else key.partition("=")
+        path = name.strip().split(".", 1)
+        path[0] = path[0].lower()
+        if path[0] in TABLES and len(path) > 1:
+            path[1:] = path[1].split(".", 1)
+            path[1] = path[1].lower()
+        expect(all(path) and value.strip(), "keys", text, "KEY=VALUE")
+        yield [restored(part) for part in path], restored(value)
 
 
 def parts_of(column: str | Sequence[str]) -> list[str]:

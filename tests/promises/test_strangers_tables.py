@@ -137,3 +137,89 @@ def test_blank_lines_between_json_lines_are_no_rows_and_are_counted(folder, cli)
     with pytest.raises(InputError) as caught:
         read_votes("bad.jsonl")
     assert (caught.value.row, caught.value.got) == (97, "C")
+
+
+# Names, words and scales
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "kind"),
+    [
+        ("item,label", [("q0", "A"), ("q1", "tie")], "label"),
+        (
+            "item,answer,order",
+            [("q0", "So it is [[A]]", "AB"), ("q0", "It is [[B]]", "BA")],
+            "vote",
+        ),
+        ("item,score_a,score_b", [("q0", 1, 2), ("q1", 2, 2)], "vote"),
+        ("item,margin", [("q0", 1), ("q1", -2)], "vote"),
+        ("item,rater,label", [("q0", "ann", "A"), ("q0", "bob", "B")], "vote"),
+    ],
+)
+def test_import_knows_the_columns_of_documented_names(folder, cli, head, rows, kind):
+    (folder / "in.csv").write_text(rows_of(head.split(","), rows))
+    status, _, err = cli("import", "in.csv", "-o", "out.csv")
+    assert status == 0, err
+    frame = pl.read_csv("out.csv")
+    assert frame.height == 2
+    assert kind in frame.columns
+
+
+def test_a_missing_column_is_advised_and_no_other(folder, cli):
+    text = rows_of(("left", "right", "winner"), [("pie", "fig", "left"), ("fig", "pie", "right")])
+    (folder / "food.csv").write_text(text)
+    keys = "system_a=left,system_b=right,vote=winner,words.left=A,words.right=B"
+    status, _, err = cli("import", "food.csv", "--set", keys, "-o", "out.csv")
+    assert status == 2
+    assert "--set group=" in err
+    assert "vote=" not in err
+    numbered = rows_of(("group", "left", "right", "winner"), [(0, "pie", "fig", "left")])
+    (folder / "food.csv").write_text(numbered)
+    assert cli("import", "food.csv", "--set", keys, "-o", "out.csv")[0] == 0
+
+
+@pytest.mark.parametrize("stray", ["40", "2", "-3.5"])
+@pytest.mark.parametrize("column", ["vote", "label"])
+def test_a_stray_number_among_words_is_the_value_that_is_named(folder, cli, column, stray):
+    rows = [(f"i{n}", vote) for n, (_, vote) in enumerate(VOTES)]
+    (folder / "v.csv").write_text(rows_of(("item", column), [*rows, ("total", stray)]))
+    with pytest.raises(InputError) as caught:
+        (read_votes if column == "vote" else read_labels)("v.csv")
+    assert (caught.value.row, caught.value.got) == (49, stray)
+    status, text = checked(cli, "v.csv")
+    assert (status, "row 49" in text) == (2, True)
+
+
+@pytest.mark.parametrize("step", [0.5, 0.25, 0.1])
+def test_the_scale_that_is_advised_for_grades_with_fractions_is_accepted(folder, cli, step):
+    grades = [1 + round(k * step, 2) for k in range(round(4 / step) + 1)]
+    rows = [(f"q{n}", grade) for n in range(3) for grade in grades]
+    (folder / "v.csv").write_text(rows_of(("item", "score"), rows))
+    with pytest.raises(InputError) as caught:
+        read_votes("v.csv")
+    scale = caught.value.advice["scale"]
+    assert (scale.points[0], scale.points[-1], len(scale.points)) == (1, 5, len(grades))
+    assert read_votes("v.csv", scale=scale).counts()[1].sum() == len(rows)
+    status, text = checked(cli, "v.csv")
+    assert (status, "wrong" in text) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "word", ["A is better", "left side", "yes, a=b", "x,y=z", 'say "A"', "1.0b"]
+)
+def test_any_word_can_be_given_a_meaning(folder, cli, word):
+    frame = pl.DataFrame({"id": [*range(4)], "winner": [word, "B", word, "other one"]})
+    frame.write_csv("v.csv")
+    typed = f'"{word}"' if {*',="'} & {*word} else word
+    keys = f"item=id,vote=winner,words.{typed}=A,words.other one=tie"
+    status, _, err = cli("import", "v.csv", "--set", keys, "-o", "out.csv")
+    assert status == 0, err
+    assert pl.read_csv("out.csv")["vote"].to_list() == [1, -1, 1, 0]
+
+
+def test_a_value_may_have_commas_and_signs(folder, cli):
+    pl.DataFrame({"id, old": [1, 2], "winner=x": ["A", "B"]}).write_csv("v.csv")
+    keys = 'item=id, old,vote="winner=x",constants.judge="a,b=c"'
+    status, _, err = cli("import", "v.csv", "--set", keys, "-o", "out.csv")
+    assert status == 0, err
+    assert pl.read_csv("out.csv")["judge"].to_list() == ["a,b=c"] * 2

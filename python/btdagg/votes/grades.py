@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ VOTE_COLUMNS, LABEL_COLUMNS = ("vote", "score"), ("label", "grade", "score")
 _OF_PAIRS = {"vote": ("vote", "margin", "strength", "p_tie"), "label": ("label", "vote")}
 _PASSES = {**PASS_WORDS, "0": 0, "1": 1, "0.0": 0, "1.0": 1}
 _TOPS = (2, 3, 4, 5, 7, 10, 100)  # of scales from 0 or 1
+_PER_POINT = (2, 4, 10, 20)  # parts of a point, such as half points
+_OF_PEOPLE = ("label", "grade")
 _MOST = 12  # points that are listed
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
@@ -148,13 +150,23 @@ def likely_scale(
     if points and {*points} <= {0, 1}:
         return Scale((0, 1))
     whole = [int(point) for point in points if point == int(point)]
-    if len(whole) < min(len(points), 3):  # fractions among more are means
+    has_fractions = len(whole) < len(points)
+    if has_fractions and len(whole) < 3:
         return Scale(points) if 1 < len(points) < _MOST else None
-    low, high = (whole[0], whole[-1]) if whole else (1, 5)
+    low, high = (math.floor(points[0]), math.ceil(points[-1])) if points else (1, 5)
     if low >= 0:
         low, high = min(low, 1), next((top for top in _TOPS if high <= top), high)
-    points = range(low, high + 1)
+    if not has_fractions or column in _OF_PEOPLE:  # whose fractions are means
+        points = range(low, high + 1)
+    elif per_point := next((n for n in _PER_POINT if _are_whole(points, n)), None):
+        points = [k / per_point for k in range(low * per_point, high * per_point + 1)]
+    elif len(points) >= _MOST:
+        return None
     return Scale(points) if 1 < len(points) <= 256 else None
+
+
+def _are_whole(numbers: Sequence[float], times: int) -> bool:
+    return all(abs(number * times - round(number * times)) < 1e-9 for number in numbers)
 
 
 def _is_beyond(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -240,6 +240,10 @@ def _imported(
     by_format: dict[str, list[Content]] = {}
     for content in _contents(files):
         by_format.setdefault(_format_of(content, format, options).name, []).append(content)
+    tables = by_format.get("table", [])
+    if kind is None and len(by_format) == 1 and tables:
+        is_said = options.are_labels or all(table.are_labels(part, options) for part in tables)
+        options = replace(options, are_labels=is_said)
     constants = options.constants.items()
     same = {column: pl.lit(value) for column, value in constants if column != "baseline"}
     parts: list[pl.DataFrame] = []

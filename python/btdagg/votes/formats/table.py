@@ -21,6 +21,7 @@ VERDICTS = ("vote", "label", "answer", "score", "score_a")
 # Columns that are votes where no other is.
 _ALONE: dict[str, StrengthKind] = {"margin": "margin", "p_minus": "probabilities"}
 _PAIR = ("group", "system_a", "system_b")
+_GROUP = " (the prompt of each row; number the rows if no two have the same)"
 _OF_PAIRS = ("vote", "answer", "margin", "score_a", "p_tie")
 _STATUS = "\0status"
 WHICH = {"columns": {"item": "id", "vote": "winner"}}
@@ -40,9 +41,16 @@ KINDS: dict[str, schema.Kind] = {
 def _recognizes(content: Content) -> bool:
     columns = content.columns
     has_scores = {"system", "score"} <= columns and bool(columns & {"group", "item"})
-    has_votes = bool(columns & {"vote", "margin", "score"})
-    has_votes |= columns >= {*PROBABILITIES} and "label" not in columns  # as decisions have
+    has_votes = bool(columns & {"vote", "label", "answer", "margin", "score"})
+    has_votes |= columns >= {"score_a", "score_b"} or columns >= {*PROBABILITIES}
+    has_votes &= not (columns >= {"label", *PROBABILITIES})  # as decisions have
     return has_scores or (bool(columns & {"item", *ITEM_NAMES}) and has_votes)
+
+
+def are_labels(content: Content, options: ImportOptions) -> bool:
+    """Whether the verdicts of a table are labels: no other column has any, or is named for them."""
+    columns = {*content.columns, *(name.lower() for name in options.columns)}
+    return "label" in columns and not columns & {*VERDICTS[2:], "vote", *_ALONE}
 
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
@@ -170,11 +178,12 @@ def _require_items(table: Table, verdict: str, options: ImportOptions) -> None:
 
 
 def _refuse_without(table: Table, absent: Sequence[str]) -> None:
+    example = {"group": "prompt", "item": "id", "system": "model"}
     forbid(
         absent,
-        f"{table.source}: no column for {' and '.join(absent)} among {listing(table.columns)}; "
-        "name it by {advice}",
-        advice=WHICH,
+        f"{table.source}: no column for {' and '.join(absent)} among {listing(table.columns)}"
+        f"{_GROUP if 'group' in absent else ''}; name it by {{advice}}",
+        advice={"columns": {name: example.get(name, "NAME") for name in absent}},
     )
 
 
