@@ -155,6 +155,18 @@ def votes(table: Table, column: str) -> Parser:
     return Parser(plain, is_plain, value, checks)
 
 
+def words_on(scale: Scale, meanings: Mapping[str, object] | None = None) -> dict[str, str]:
+    """Return the number, as text, of each word in lower case; "" for one that says no vote."""
+    points = scale.points
+    names: dict[str, float] = dict(zip(scale.names, points, strict=True))
+    names = dict(PASS_WORDS) if points == (0, 1) else names
+    if scale.mirrored:
+        names = {word: points[side + 1] for word, side in VOTE_WORDS.items()} | names
+    known = {**names, "missing": ""}
+    said = {word: known.get(str(of).lower(), of) for word, of in (meanings or {}).items()}
+    return {str(word).strip().lower(): str(of) for word, of in {**names, **said}.items()}
+
+
 def points_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kind:
     """Points of a scale, Int64 where all are whole and Float64 otherwise; empty ones are null."""
     points = scale.points
@@ -164,13 +176,7 @@ def points_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kin
         is_whole = all(isinstance(point, int) for point in points)
         stored = pl.Int64 if is_whole else pl.Float64
         words = as_text(table, column).str.strip_chars().str.to_lowercase()
-        names: dict[str, float] = dict(zip(scale.names, points, strict=True))
-        names = dict(PASS_WORDS) if points == (0, 1) else names
-        if scale.mirrored:
-            names = {word: points[side + 1] for word, side in VOTE_WORDS.items()} | names
-        known = {**names, "missing": ""}
-        said = {word: known.get(str(of).lower(), of) for word, of in (meanings or {}).items()}
-        texts = {str(word).strip().lower(): str(of) for word, of in {**names, **said}.items()}
+        texts = words_on(scale, meanings)
         meant = words.replace(texts)
         number = _numbers(meant)
         value = pl.when(number.is_in(floats)).then(number).cast(stored)

@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from math import nan
 from typing import TYPE_CHECKING, Any, Literal
 
 from btdagg._util.errors import InputError, expect, forbid
+from btdagg._util.spreadsheets import is_number
 from btdagg.model.sql.decisions import (
     LEAST_EXPONENT,
     NO_OFFSET,
@@ -25,14 +28,15 @@ from btdagg.model.sql.decisions import (
     require_finite,
 )
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
-from btdagg.votes.schema import PASS_WORDS
+from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.schema import VOTE_WORDS, word_of, words_on
+from btdagg.votes.words import SHOWN, as_words
 
 if TYPE_CHECKING:
     from btdagg.votes.provenance import Provenance
 
 UNREADABLE = 2
 _OFFSET, _OF_ROW = "known_offset", "row_offset"  # of an item, and of each of its votes
-_WORDS = {"b": -1, "tie": 0, "same": 0, "a": 1}
 _TAKEN = {"task", "judge", "vote", "label", "mean", *SIDES, "number"}  # names in a query
 _LARGEST_MARGIN = 1e100  # as files have them
 
@@ -69,6 +73,10 @@ class VotesTable:
         Count signs, whatever the model was fitted to.
     covariates : mapping of str to str
         Column of each covariate whose column has another name; one value (or NULL) per item.
+    words, orders : mapping, optional
+        Meaning of the votes and orders in words, as in `btdagg.read_votes`.
+    order : str
+        Column of the orders, which only votes for ``first`` and ``second`` need.
     """
 
     name: Name
@@ -83,6 +91,9 @@ class VotesTable:
     template: str = "template"
     strength: Literal["none"] | None = None
     covariates: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, object] | None = None
+    orders: Mapping[str, str] | None = None
+    order: str = "order"
 
     @property
     def items(self) -> dict[str, str]:
@@ -118,6 +129,8 @@ class LabelsTable:
         Column of the tasks, if items are told apart by their task; the table of votes then has one.
     numbers : bool
         Whether all labels are numbers.
+    words : mapping, optional
+        Meaning of the labels in words, as in `btdagg.votes.read_labels`.
     """
 
     name: Name
@@ -125,6 +138,7 @@ class LabelsTable:
     label: str = "label"
     task: str | None = None
     numbers: bool = False
+    words: Mapping[str, object] | None = None
 
 
 def query_of(
@@ -150,7 +164,7 @@ def query_of(
         else model_terms(model, words, of_all, added)
     )
     offset = _offset(model, words, table)
-    steps = _Steps.counting(table, words, judges, model.provenance, model.scale.columns, offset)
+    steps = _Steps.counting(table, words, judges, model.provenance, model.scale, offset=offset)
     keys = [key for key in table.keys if not (judges and key == "judge")]
     keys += table.items
     return _decided(steps, terms, keys, probabilities, model.label_scale.points)
@@ -162,7 +176,7 @@ def _graded(
     dot = "_" if dialect == "bigquery" else "."  # whose names of columns have no dots
     points = {name.replace(".", dot): point for name, point in model.scale.columns.items()}
     offset = _offset(model, words, table)
-    steps = _Steps.counting(table, words, points=points, offset=offset)
+    steps = _Steps.counting(table, words, scale=model.scale, points=points, offset=offset)
     kept = [*table.keys, *table.items, *points]
     counts = [as_real(words.name(point), words) for point in points]
     votes_in_sum = zip(counts, points.values(), strict=True)
@@ -231,7 +245,7 @@ def histogram_query(dialect: str, votes: VotesTable | Name, labels: LabelsTable 
     label = words.name("label")
     rows = {key: f"l.{words.name(column)}" for key, column in shared.items()}
     rows["label"] = _reading(
-        f"l.{words.name(gold.label)}", words, SIDES.values(), numbers=gold.numbers
+        f"l.{words.name(gold.label)}", words, PAIRS, gold.words, numbers=gold.numbers
     )
     steps.add("labels", source=f"{words.name(gold.name)} AS l", **rows)
     once = f"CASE WHEN COUNT(*) = 1 THEN MAX({label}) ELSE {UNREADABLE} END"
@@ -274,25 +288,31 @@ class _Steps:
         words: Dialect,
         judges: Sequence[str] = (),
         origin: Provenance | None = None,
-        points: Mapping[str, float] = SIDES,
+        scale: Scale = PAIRS,
+        points: Mapping[str, float] | None = None,
         offset: str = "",
     ) -> _Steps:
         """Write the subqueries from votes to counts of points, one row per item and key."""
         # With `judges` one row has the counts of all, and a vote of anybody else is unreadable.
-        # Items with several offsets, or none that is a number, have no counts.
+        # Items with several offsets, or none that is a number, have no counts. `points` are those
+        # of a scale of grades by their names in the result.
         steps = cls(words)
+        points = SIDES if points is None else points
         samples = [table.sample] if isinstance(table.sample, str) else list(table.sample)
         columns = {**table.keys, **table.items}
         columns |= {f"sample_{number}": column for number, column in enumerate(samples)}
         # A column of the table may have the name of another one in the query.
         rows = {name: f"v.{words.name(column)}" for name, column in columns.items()}
+        order = _order(table, words)
+        if table.orders:
+            rows |= {name: order for name in rows if rows[name] == f"v.{words.name(table.order)}"}
         cell = f"v.{words.name(table.vote or 'vote')}"
         strengths = {} if origin is None else _strengths(table, words, origin)
         # Without samples, numbers that are no votes are found by counting.
-        plain = table.numbers and not samples and not strengths
-        values = points.values()
-        unreadable = _unreadable(values, words)
-        rows["vote"] = cell if plain else _reading(cell, words, values, numbers=table.numbers)
+        plain = table.numbers and not (samples or strengths or table.words) and scale == PAIRS
+        unreadable = _unreadable(points.values(), words)
+        reading = _reading(cell, words, scale, table.words, order, numbers=table.numbers)
+        rows["vote"] = cell if plain else reading
         rows |= strengths
         offsets = [_OF_ROW] if offset else []
         rows |= dict.fromkeys(offsets, offset)
@@ -410,22 +430,87 @@ def _probable(
     return steps.query(*kept, "label", **shares)
 
 
-def _reading(column: str, words: Dialect, points: Iterable[float], *, numbers: bool) -> str:
+def _reading(
+    column: str,
+    words: Dialect,
+    scale: Scale,
+    meanings: Mapping[str, object] | None,
+    order: str = "",
+    *,
+    numbers: bool,
+) -> str:
     """Write a vote or a label as a point, NULL if it is missing, or what is unreadable."""
     missing = f"CASE WHEN {column} IS NULL THEN NULL"
-    unreadable = _unreadable(points, words)
-    literals = {point: _literal(point, words) for point in points}
-    if numbers:
-        same = " ".join(f"WHEN {column} = {number} THEN {number}" for number in literals.values())
+    values = SIDES.values() if scale.mirrored else scale.points
+    unreadable = _unreadable(values, words)
+    literals = {
+        point: _literal(value, words) for point, value in zip(scale.points, values, strict=True)
+    }
+    if numbers and not meanings:
+        same = " ".join(
+            f"WHEN {column} = {_literal(point, words)} THEN {literals[point]}" for point in literals
+        )
         return f"{missing} {same} ELSE {unreadable} END"
-    text = f"LOWER(TRIM(CAST({column} AS {words.text})))"
-    spelled = {spelling: point for point in points for spelling in _spellings(point)}
-    words_of: dict[tuple[float, ...], dict[str, int]] = {(-1, 0, 1): _WORDS, (0, 1): PASS_WORDS}
-    spelled |= words_of.get(tuple(points), {})
-    votes = " ".join(
-        f"WHEN {words.texts([word])} THEN {literals[point]}" for word, point in spelled.items()
+    spelled = {spelling: point for point in scale.points for spelling in _spellings(point)}
+    results = {word: literals[point] for word, point in spelled.items()}
+    for word, meaning in _meanings(scale, meanings).items():
+        if meaning in SHOWN:
+            expect(order, "words", f"{word}={meaning}", "A, tie, B or missing of labels")
+            first, second = SHOWN[str(meaning)], -SHOWN[str(meaning)]
+            result = (
+                f"CASE {order} WHEN 'AB' THEN {first} WHEN 'BA' THEN {second} ELSE {unreadable} END"
+            )
+        else:
+            result = "NULL" if meaning is None else literals.get(meaning, unreadable)
+        results |= dict.fromkeys(_cases(word), result)
+    read = " ".join(f"WHEN {words.texts([word])} THEN {result}" for word, result in results.items())
+    text = _lower(column, words)
+    blank = "" if "" in results else "WHEN '' THEN NULL "
+    return f"{missing} ELSE CASE {text} {read} {blank}ELSE {unreadable} END END"
+
+
+def _meanings(scale: Scale, words: Mapping[str, object] | None) -> dict[str, Any]:
+    """Return the point that each word means, ``first``, ``second``, or None for a missing vote."""
+    if scale == PAIRS:
+        lower = {word: str(meaning).strip().lower() for word, meaning in (words or {}).items()}
+        sides = {word: meaning for word, meaning in lower.items() if meaning in SHOWN}
+        plain = as_words({word: m for word, m in (words or {}).items() if word not in sides})
+        return {
+            word_of(word): meaning for word, meaning in {**VOTE_WORDS, **plain, **sides}.items()
+        }
+    texts = words_on(scale, words)
+    return {
+        word: float(text) if is_number(text) else nan if text else None
+        for word, text in texts.items()
+    }
+
+
+def _order(table: VotesTable, words: Dialect) -> str:
+    """Write the order of a vote as AB or BA, NULL where it is neither."""
+    names = {
+        word_of(word): str(order).strip().upper() for word, order in (table.orders or {}).items()
+    }
+    for word, order in names.items():
+        expect(order in ("AB", "BA"), "orders", f"{word}={order}", "AB or BA")
+    read = " ".join(
+        f"WHEN {words.texts([text])} THEN '{order}'"
+        for word, order in ({"ab": "AB", "ba": "BA"} | names).items()
+        for text in _cases(word)
     )
-    return f"{missing} ELSE CASE {text} {votes} WHEN '' THEN NULL ELSE {unreadable} END END"
+    return f"CASE {_lower(f'v.{words.name(table.order)}', words)} {read} END"
+
+
+def _lower(column: str, words: Dialect) -> str:
+    return f"LOWER(TRIM(CAST({column} AS {words.text})))"
+
+
+def _cases(word: str) -> list[str]:
+    """Return how a database may write a word in lower case: SQLite changes ASCII alone."""
+    if re.fullmatch("-?[0-9]+", word):
+        return _spellings(int(word))
+    cased = [] if word.isascii() else [word.upper(), word.title(), word.capitalize()]
+    ascii_lower = ("".join(c.lower() if c.isascii() else c for c in text) for text in cased)
+    return [*dict.fromkeys([word, *ascii_lower])]
 
 
 def _spellings(point: float) -> list[str]:
