@@ -128,7 +128,7 @@ def test_rules_with_a_distribution_and_tallies_take_the_points(scale):
     tally.add(["a"] * 8 + ["b"] * 8, [high] * 8 + [low] * 8, [*range(8)] * 2)
     settled = tally.settle()
     assert settled.labels.tolist() == tally.decide()[1].tolist() == [high, low]
-    assert OnlineTally.from_bytes(tally.to_bytes()).decide()[1].tolist() == [high, low]
+    assert OnlineTally.from_bytes(tally.to_bytes(), rule=rule).decide()[1].tolist() == [high, low]
 
 
 @pytest.mark.parametrize("scale", [SIDES, SHIFTED, UNEVEN])

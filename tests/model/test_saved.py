@@ -36,7 +36,7 @@ def test_files_of_earlier_versions_load_with_every_value():
     assert (model.provenance.judge, model.provenance.n_votes) == (("gpt-x",), 4)
     rule = StoppingRule.load(SAVED / "rule.json")
     assert (rule.model, rule.kind, rule.n, rule.epsilon) == (model, "risk-bounded", 4, 0.1)
-    tally = OnlineTally.load(SAVED / "tally.state")
+    tally = OnlineTally.load(SAVED / "tally.state", rule=rule)
     ids, counts = tally.counts()
     assert (ids.tolist(), counts.tolist()) == (["x", "y"], [[1, 0, 1], [0, 1, 0]])
     # To write it again gives the very file.

@@ -119,7 +119,7 @@ def test_a_state_goes_on_as_if_nothing_had_been(rows, kind, deduplicate):
     tally = tally_of(rows, kind, rule=RULE, deduplicate=deduplicate, late="drop")
     tally.settle()
     for copy in (
-        lambda t: OnlineTally.from_bytes(t.to_bytes()),
+        lambda t: OnlineTally.from_bytes(t.to_bytes(), rule=RULE),
         lambda t: pickle.loads(pickle.dumps(t)),
     ):
         other = copy(tally)
@@ -317,18 +317,18 @@ def test_states_that_are_none(tmp_path):
     tally = tally_of([(1, "", "", 0, 1), (2, "", "", 0, 1)], str, rule=RULE)
     path = tmp_path / "tally.state"
     tally.save(path)
-    assert OnlineTally.load(path).to_bytes() == tally.to_bytes()
-    assert OnlineTally.load(path).rule == RULE
+    assert OnlineTally.load(path, rule=RULE).to_bytes() == tally.to_bytes()
+    assert OnlineTally.load(path, rule=RULE).rule == RULE
     whole = path.read_bytes()
     for size in range(0, len(whole), 137):
         path.write_bytes(whole[:size])
         with pytest.raises(InputError, match="not a btdagg tally, or a damaged one"):
-            OnlineTally.load(path)
+            OnlineTally.load(path, rule=RULE)
     for place in range(0, len(whole), 41):
         damaged = bytearray(whole)
         damaged[place] ^= 0xFF
         try:
-            back = OnlineTally.from_bytes(bytes(damaged))
+            back = OnlineTally.from_bytes(bytes(damaged), rule=RULE)
         except InputError:
             continue
         # What a zip does not check, such as a date, does not matter.

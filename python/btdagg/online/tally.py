@@ -307,8 +307,44 @@ class OnlineTally:
         return file.getvalue()
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, source: str = "state") -> OnlineTally:
-        """Return the tally that `to_bytes` wrote; errors begin with `source`."""
+    def from_bytes(
+        cls,
+        data: bytes,
+        model: DavidsonModel | None = None,
+        rule: StoppingRule | None = None,
+        *,
+        other: Literal["refuse", "move"] = "refuse",
+        source: str = "state",
+    ) -> OnlineTally:
+        """Return the tally that `to_bytes` wrote, to decide by the given model or rule.
+
+        The state of another model or rule, such as that before a calibration, is refused. With
+        `other` ``"move"`` its votes go to the given one, and `settle` reports every item anew.
+        Errors begin with `source`.
+        """
+        expect(other in ("refuse", "move"), "other", other, "'refuse' or 'move'")
+        saved = cls._restored(data, source)
+        tally = cls(model, rule, deduplicate=saved.deduplicate, late=saved.late)
+        if (tally.model, tally.rule) == (saved.model, saved.rule):
+            return saved
+        if other == "refuse":
+            name, got, was = "rule", rule, saved.rule
+            if was is None and rule is None:
+                name, got, was = "model", model, saved.model
+            raise InputError(
+                f"{source}: {name} is {got!r}, expected {was!r}, by which the saved votes were "
+                'decided; other="move" moves them to the given one',
+                argument=name,
+            )
+        tally.n_late = saved.n_late
+        if (state := saved._exported()) is not None:
+            ids, reported, planes, lanes = state
+            tally._absorb(_as_ids(ids), np.zeros_like(reported), planes, lanes)
+        return tally
+
+    @classmethod
+    def _restored(cls, data: bytes, source: str = "state") -> OnlineTally:
+        """Return the tally that `to_bytes` wrote, with its own model and rule."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -336,16 +372,23 @@ class OnlineTally:
         return _FILE.value(header, source, restored)
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
-        return OnlineTally.from_bytes, (self.to_bytes(),)
+        return OnlineTally._restored, (self.to_bytes(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state; a file that is there is replaced whole or not at all."""
         replace_file(path, self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> OnlineTally:
-        """Read a state that `save` wrote, with its model and rule."""
-        return cls.from_bytes(read_whole(path), source=str(path))
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        model: DavidsonModel | None = None,
+        rule: StoppingRule | None = None,
+        *,
+        other: Literal["refuse", "move"] = "refuse",
+    ) -> OnlineTally:
+        """Read a state that `save` wrote, as `from_bytes` does."""
+        return cls.from_bytes(read_whole(path), model, rule, other=other, source=str(path))
 
     def _exported(self) -> _State | None:
         with self._lock:
