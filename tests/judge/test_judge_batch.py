@@ -193,7 +193,7 @@ def test_what_came_without_an_answer_is_free_and_what_is_refused_is_marked(cli, 
     assert reasons < {
         "4 batch_expired",
         "4 HTTP 500: ache",
-        "4 the result is not a chat completion",
+        "4 the reply is not a chat completion",
         "4 HTTP 429: slow",
     }
     failed = {row["reason"] for row in rows_of("votes.db") if row["status"] == "failed"}

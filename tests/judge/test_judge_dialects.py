@@ -280,7 +280,8 @@ def test_requests_that_overlap_leave_warnings_as_they_were():
         await asyncio.gather(*calls)
         await client.close()
 
-    warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic_ai\.")
+    module = r"(pydantic_ai|google\.genai)\."
+    warnings.filterwarnings("ignore", category=UserWarning, module=module)
     before = list(warnings.filters)
     asyncio.run(main())
     assert warnings.filters == before

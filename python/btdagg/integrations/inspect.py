@@ -76,7 +76,6 @@ __all__ = [
 ]
 
 MODEL_VARIABLE = "BTDAGG_MODEL"
-_STOP_REASONS = {"max_tokens": "length", "model_length": "length"}
 _MESSAGES = {"system": ChatMessageSystem, "user": ChatMessageUser}
 
 
@@ -434,9 +433,8 @@ async def _ask(judge: Model, prompt: PromptTemplate, pair: Pair, order: Any) -> 
 
     messages = [_MESSAGES[m["role"]](content=m["content"]) for m in prompt.render(pair, order)]
     reply = await judge.generate(messages)
-    why = _STOP_REASONS.get(reply.stop_reason, reply.stop_reason)
-    text = reply.completion
-    return text, parse_verdict(text, prompt.answer, order=order, finish_reason=why)
+    text, end = reply.completion, reply.stop_reason
+    return text, parse_verdict(text, prompt.answer, order=order, finish_reason=end)
 
 
 def _pair(state: TaskState, target: Target, a: str, b: str | None, reference: str | None) -> Pair:

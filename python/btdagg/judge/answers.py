@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from btdagg._util.errors import InputError, expect, one_of
-from btdagg.judge.client import Token, Verdict
+from btdagg.judge.client import TOO_LONG, Token, Verdict
 from btdagg.judge.statements import Kind, Scale, statement_of, verdict_of, words_of
 from btdagg.votes.scale import PAIRS, PASS_FAIL, listed
 from btdagg.votes.scale import Scale as VoteScale
@@ -195,8 +195,9 @@ def parse_verdict(
     order : "AB" or "BA"
         In which the responses were shown.
     finish_reason, refusal : str, optional
-        As the endpoint states it: ``length`` is truncated, ``content_filter`` and ``refusal``
-        refused; and what it returns in place of an answer.
+        As the endpoint states them. ``stop`` and its like end a whole answer, ``content_filter``
+        and ``refusal`` are refused, and every other reason is truncated. A `refusal` is returned
+        in place of an answer.
     """
     answer = answer or AnswerFormat()
     alone = _answer_alone(text or "", finish_reason, refusal)
@@ -312,17 +313,26 @@ _REFUSAL = re.compile(
 )
 
 
-_CUT_OFF = {
-    "length": "cut off at the token limit",
-    "too_long": "answer too long to be read",
-}
+# Finish reasons of whole answers, in small letters. Endpoints add others for answers that were
+# aborted, so that no unknown one is of a whole answer.
+_WHOLE = frozenset((
+    *("stop", "stop_sequence", "eos", "eos_token", "endoftext", "end", "end_turn", "finish"),
+    *("complete", "completed", "tool_calls", "tool_use", "function_call"),
+))  # fmt: skip
+_REFUSED = ("content_filter", "content_filtered", "refusal", "safety")
+_AT_THE_LIMIT = ("length", "max_tokens", "max_output_tokens", "model_length")
 
 
 def _answer_alone(answer: str, finish_reason: str | None, refusal: str | None) -> str | Verdict:
-    if refusal or finish_reason in ("content_filter", "refusal"):
+    end = str(finish_reason or "").lower()
+    if refusal or end in _REFUSED:
         return Verdict("refused", reason=refusal or f"finish reason {finish_reason}")
-    if finish_reason in _CUT_OFF:
-        return Verdict("truncated", reason=_CUT_OFF[finish_reason])
+    if end in _AT_THE_LIMIT:
+        return Verdict("truncated", reason="cut off at the token limit")
+    if end == TOO_LONG:
+        return Verdict("truncated", reason="answer too long to be read")
+    if end and end not in _WHOLE:
+        return Verdict("truncated", reason=f"broken off: finish reason {finish_reason}"[:120])
     if not answer.isascii():
         # In pieces: combining marks in a row take time with the square of their number.
         answer = _BEYOND_ASCII.sub(

@@ -17,7 +17,14 @@ class _StrictDecoder(SSEDecoder):
         if event.event is None and event.data in ("", "[DONE]"):  # what proxies add
             return event
         content = json.loads(event.data)
-        if not isinstance(content, Mapping) or content.get("type") != event.event:
+        is_whole = isinstance(content, Mapping) and content.get("type") == event.event
+        if is_whole and event.event == "content_block_delta":
+            delta = content.get("delta")
+            is_whole = isinstance(delta, Mapping) and isinstance(delta.get("type"), str)
+            is_whole = is_whole and (
+                delta["type"] != "text_delta" or isinstance(delta.get("text"), str)
+            )
+        if not is_whole:
             raise ValueError(f"not an event: {event.data}")
         return event
 

@@ -415,8 +415,10 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 def parts_of(content: Any) -> tuple[str, str]:
     """Text and thought of a content that is a text, or comes in parts."""
-    if isinstance(content, str):
-        return content, ""
+    if isinstance(content, str | int | float):
+        return str(content), ""
+    if isinstance(content, Mapping):
+        content = (content,)
     texts: tuple[list[str], list[str]] = ([], [])
     for part in content or ():
         if isinstance(part, str):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
 from btdagg.judge.client import ChatRequest, Messages, Usage, parts_of
+from btdagg.judge.faults import ChoiceError
 
 _ANTHROPIC_TOKENS = 16_384  # an answer of Anthropic's has to have a limit
 # The last version of Anthropic's API that takes a temperature.
@@ -203,27 +205,12 @@ class CompatibleModel(OpenAIChatModel):
     """A model of any endpoint that speaks the protocol."""
 
     def _validate_completion(self, response: chat.ChatCompletion) -> Any:
+        # Other fields are left out: an oddity in one would lose an answer that is paid for.
         sent = response.model_dump(warnings=False)
-        sent = {**sent, "object": "chat.completion", "id": str(sent.get("id") or "")}
-        sent["model"] = str(sent.get("model") or "")
-        sent["usage"] = None
-        choices = [dict(choice) for choice in sent["choices"]]
-        for index, choice in enumerate(choices):
-            choice["index"] = index
-            message = dict(choice["message"], role="assistant")
-            content, thought = parts_of(message.get("content"))
-            message["content"] = content
-            message["reasoning_content"] = message.get("reasoning_content") or thought
-            choice["message"] = message
-            tokens = (choice.get("logprobs") or {}).get("content") or ()
-            for token in tokens:
-                top_tokens = [
-                    o for o in token.get("top_logprobs") or () if o.get("logprob") is not None
-                ]
-                token.update(token=token.get("token") or "", top_logprobs=top_tokens)
-        full = chat.ChatCompletion.model_construct(**{**sent, "choices": choices})
-        valid: Any = super()._validate_completion(full)
-        valid.usage = usage_of(response.usage.model_dump() if response.usage else None)
+        choices = [_choice_of(choice, "message", n) for n, choice in enumerate(sent["choices"])]
+        full = {**_frame_of(sent), "object": "chat.completion", "choices": choices}
+        valid: Any = super()._validate_completion(chat.ChatCompletion.model_construct(**full))
+        valid.usage = usage_of(sent.get("usage"))
         return valid
 
     def _process_provider_details(self, response: chat.ChatCompletion) -> dict[str, Any] | None:
@@ -240,26 +227,65 @@ class CompatibleModel(OpenAIChatModel):
 class _CompatibleStream(OpenAIStreamedResponse):
     async def _validate_response(self) -> AsyncIterable[chat.ChatCompletionChunk]:
         async for chunk in self._response:
-            if chunk.usage is not None:
-                usage = usage_of(chunk.usage.model_dump())
+            sent = chunk.model_dump(warnings=False)
+            if sent.get("usage"):
+                usage = usage_of(sent["usage"])
                 self.provider_details = {**(self.provider_details or {}), USAGE: usage}
-                chunk.usage = None
-            for choice in chunk.choices or ():
-                delta = choice.delta
-                if delta is not None and not isinstance(delta.content, str | None):
-                    content, thought = parts_of(delta.content)
-                    delta.content = content or None
-                    if thought:
-                        delta.reasoning_content = thought
-            yield chunk
+            choices = [
+                _choice_of(choice, "delta", n) for n, choice in enumerate(sent.get("choices") or ())
+            ]
+            full = {**_frame_of(sent), "object": "chat.completion.chunk", "choices": choices}
+            yield chat.ChatCompletionChunk.construct(**full)
 
 
-def usage_of(value: Mapping[str, Any] | None) -> Usage | None:
+def _frame_of(sent: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": str(sent.get("id") or ""), "model": str(sent.get("model") or ""), "created": 0}
+
+
+def _choice_of(sent: Mapping[str, Any], name: str, index: int) -> dict[str, Any]:
+    """Return a choice as OpenAI has it; `name` is of its message, or its part in a stream."""
+    end = sent.get("finish_reason")
+    if sent.get("error") or str(end).lower() == "error":
+        raise ChoiceError(sent.get("error"))
+    choice = {"index": index, "finish_reason": end if end is None else str(end)}
+    message = sent.get(name)
+    if message is None and name == "delta":
+        return {**choice, name: None}
+    content, thought = parts_of(message.get("content"))
+    thoughts = (message.get(field) for field in ("reasoning_content", "reasoning"))
+    reasoning = next((parts_of(value)[0] for value in thoughts if value), thought)
+    refusal = message.get("refusal")
+    choice[name] = {
+        "role": "assistant",
+        "content": content or None,
+        "reasoning_content": reasoning or None,
+        "refusal": str(refusal) if refusal else None,
+    }
+    logprobs = sent.get("logprobs")
+    tokens = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    if isinstance(tokens, list) and all(isinstance(token, Mapping) for token in tokens):
+        choice["logprobs"] = {"content": [_token_of(token) for token in tokens]}
+    return choice
+
+
+def _token_of(token: Mapping[str, Any]) -> dict[str, Any]:
+    top_tokens = [_token_of(option) for option in token.get("top_logprobs") or ()]
+    logprob = token.get("logprob")
+    return {
+        "token": token.get("token") or "",
+        "logprob": logprob if isinstance(logprob, int | float) else math.nan,
+        "top_logprobs": [option for option in top_tokens if not math.isnan(option["logprob"])],
+    }
+
+
+def usage_of(value: object) -> Usage | None:
     """Tokens and cost, however the endpoint calls them; None where it says nothing."""
-    if not value:
+    if not value or not isinstance(value, Mapping):
         return None
-    details = value.get("completion_tokens_details") or {}
-    sent = value.get("prompt_tokens_details") or {}
+    details, sent = (
+        found if isinstance(found := value.get(f"{name}_tokens_details"), Mapping) else {}
+        for name in ("completion", "prompt")
+    )
     cost = value.get("cost")
     return Usage(
         tokens_of(value.get("prompt_tokens")),
@@ -271,6 +297,9 @@ def usage_of(value: Mapping[str, Any] | None) -> Usage | None:
 
 
 def tokens_of(value: Any) -> int:
-    """A number of tokens; 0 for what is none, such as 1e400: no vote is lost for it."""
-    is_number = isinstance(value, int | float) and 0 <= value < _TOO_MANY
-    return int(value) if is_number else 0
+    """A number of tokens, perhaps as a text; 0 for any other value, such as 1e400."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 <= number < _TOO_MANY else 0

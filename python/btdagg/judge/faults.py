@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from btdagg._util.errors import InputError
 from btdagg.judge.client import ChatError, ChatReply, Fault, rate_limits_of, seconds_of
 
 _LONGEST_MESSAGE = 200
+# Statuses that say more than that asking again may help, as servers and proxies add others: 498
+# is Groq's for capacity, 499 nginx's for a closed connection.
+_LIMITED = (429, 498, 529)
+_REJECTED = (400, 402, 406, 411, 412, 413, 414, 415, 416, 417, 422, 426, 428, 431, 451)
+_FATAL = (401, 404, 405, 407, 410, 501, 505, 511)
 _OUT_OF_QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
 # Codes of filters, however deep in the body of an error, and Anthropic's words, without a code.
 _FILTERED = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
@@ -17,6 +23,21 @@ _BLOCKED = "blocked by content filtering policy"
 
 class EndpointError(InputError):
     """No further call can work: a wrong key, no such model, an endpoint that is not one."""
+
+
+class ChoiceError(Exception):
+    """A provider's fault in the place of an answer, or of its end; `body` is as of an error."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__("the provider broke the answer off")
+        self.body = {"error": error} if error else {}
+        self.status_code = status_of(error)
+
+
+def status_of(error: object) -> int:
+    """Return the HTTP status that an error in a reply with status 200 stands for."""
+    code = str(error.get("code")) if isinstance(error, Mapping) else ""
+    return int(code) if re.fullmatch("[45][0-9]{2}", code) else 500
 
 
 class Faults:
@@ -60,6 +81,10 @@ class Faults:
 
         if isinstance(error, ChatError):
             return error
+        if isinstance(error, ChoiceError):
+            if not error.body:
+                return ChatError(str(error), may_cost=True)
+            return replace(self.of_status(error.status_code, error.body), may_cost=True)
         is_quota = isinstance(error, exceptions.ModelQuotaExceededError)
         is_limit = isinstance(error, exceptions.ModelRateLimitError)
         kind: Fault | None = "fatal" if is_quota else "limited" if is_limit else None
@@ -135,13 +160,13 @@ class Faults:
 
 
 def _kind_of(status: int) -> Fault:
-    if status in (429, 529):
+    if status in _LIMITED:
         return "limited"
-    if status in (408, 409, 425) or (status >= 500 and status != 501):
-        return "transient"
     if status == 403:  # some say so of a text that they will not have judged
         return "forbidden"
-    return "fatal" if status in (401, 404, 405, 501) else "rejected"
+    if status in _FATAL:
+        return "fatal"
+    return "rejected" if status in _REJECTED or status < 400 else "transient"
 
 
 def _error_of(body: object) -> Mapping[str, object]:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from btdagg._util.addresses import without_credentials
+from btdagg._util.addresses import shown_address, without_credentials
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.extensions import Registry
 from btdagg._util.extras import needs
@@ -39,7 +39,7 @@ from btdagg.judge.client import (
     rate_limits_of,
     split_thinking,
 )
-from btdagg.judge.faults import Faults
+from btdagg.judge.faults import Faults, status_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -122,10 +122,18 @@ class ModelClient:
                 import_module(module)
         # It warns of settings that it leaves out; `check` refuses them. The filter stays: if each
         # request had its own, those that overlap would put back each other's.
-        warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic_ai\.")
+        warnings.filterwarnings(
+            "ignore", category=UserWarning, module=r"(pydantic_ai|google\.genai)\."
+        )
         if base_url is not None:
             _require_address(base_url, provided.address)
-        self.base_url = base_url or os.environ.get(provided.address_variable) or provided.address
+        address = base_url or os.environ.get(provided.address_variable) or provided.address
+        self.base_url, _, self._query = address.partition("?")
+        forbid(
+            bool(self._query) and self.provider == "bedrock",
+            "base_url has a query, which bedrock's library does not send",
+            "base_url",
+        )
         needs_key = provided.needs_key and (base_url is None or self.provider != "openai")
         variables = (key_variable,) if key_variable else provided.key_variables
         self.key, self.key_variable = _key_of(api_key, variables, is_needed=needs_key)
@@ -133,7 +141,9 @@ class ModelClient:
         self.name = without_credentials(self.base_url) or self.provider
         self.timeout = timeout
         self._stream = stream
-        secrets = (self.key, *self.headers.values())
+        parameters = parse_qsl(self._query)
+        hidden = [v for name, v in parameters if shown_address(f"?{name}=x") != f"?{name}=x"]
+        secrets = (self.key, *self.headers.values(), *hidden)
         self.faults = Faults(secrets, self.key_variable, provided.address)
         try:
             self.connections = _http_client(timeout, transport, self._add_headers)
@@ -332,9 +342,11 @@ class ModelClient:
         refusal = ": ".join(
             str(details[name]) for name in ("refusal_category", "refusal") if details.get(name)
         )
-        is_filtered = response.finish_reason == "content_filter" and not text
-        if finish == "refusal" or refusal or is_filtered:
+        is_filtered = response.finish_reason == "content_filter"
+        if finish == "refusal" or refusal or (is_filtered and not text):
             finish, text = "refusal", refusal or text or f"refused by the model ({finish})"
+        elif is_filtered:
+            finish = "content_filter"
         tokens = _tokens_of(details)
         return ChatReply(
             self.faults.hidden(text),
@@ -350,6 +362,8 @@ class ModelClient:
 
     async def _add_headers(self, request: httpx2.Request) -> None:
         request.headers.update(self.headers)
+        if self._query:  # such as Azure's api-version; the libraries add their paths behind it
+            request.url = request.url.copy_merge_params(self._query)
 
 
 def _simulated(*_: Any, **options: Any) -> ChatClient:
@@ -436,6 +450,7 @@ def _require_address(base_url: str, example: str) -> None:
         parts = urlsplit(base_url)
         is_whole = parts.path.rstrip("/").endswith(_PATHS)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not is_whole
+        is_address = is_address and not parts.fragment
         _ = parts.port
     except ValueError:
         is_address = False
@@ -497,8 +512,7 @@ def _show_error(response: httpx2.Response) -> None:
     except (ValueError, AttributeError):
         return
     if error and not value.get("choices"):
-        code = error.get("code") if isinstance(error, Mapping) else None
-        response.status_code = code if isinstance(code, int) and 400 <= code < 600 else 500
+        response.status_code = status_of(error)
 
 
 def _capped(response: httpx2.Response, longest: int, exchange: _Exchange) -> httpx2.AsyncByteStream:

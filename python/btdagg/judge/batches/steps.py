@@ -280,5 +280,5 @@ def _outcome_of(result: Result, endpoint: BatchEndpoint) -> ChatReply | ChatErro
         return endpoint.client.refused(result.status, body)
     try:
         return endpoint.client.read(body)
-    except ChatError:
-        return ChatError("the result is not a chat completion")
+    except ChatError as fault:
+        return fault

@@ -21,7 +21,6 @@ _USUAL_IDS = "item and order in all ids, or in none; for another form of ids set
 _FIELD = re.compile(r"\{(\w+)\}")
 _FIELDS = {"order": "AB|BA", "sample": "[0-9]{1,15}", "item": ".+"}
 _MODEL = "\0model"
-_ENDS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def _recognizes(content: Content) -> bool:
@@ -95,14 +94,15 @@ def _answers(body: Mapping[str, Any], order: str) -> Iterator[JudgeText]:
         for choice in body["choices"] or [{}]:
             message = choice.get("message") or {}
             text, _ = parts_of(message.get("content"))
-            yield JudgeText(text, order, choice.get("finish_reason"), message.get("refusal"))
+            end, has_failed = choice.get("finish_reason"), bool(choice.get("error"))
+            yield JudgeText(text, order, end, message.get("refusal"), has_failed)
     elif "output" in body:  # of the responses endpoint
         messages = [part for part in body["output"] if part.get("type") == "message"]
         parts = [part for message in messages for part in message.get("content") or ()]
         text = "".join(part.get("text") or "" for part in parts)
         refusal = next((part["refusal"] for part in parts if part.get("refusal")), None)
-        why = (body.get("incomplete_details") or {}).get("reason")
-        yield JudgeText(text, order, _ENDS.get(str(why)), refusal)
+        end = (body.get("incomplete_details") or {}).get("reason") or body.get("status")
+        yield JudgeText(text, order, end, refusal, bool(body.get("error")))
     else:
         yield JudgeText(None, order, failed=True)
 

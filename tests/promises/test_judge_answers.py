@@ -1,0 +1,213 @@
+"""Judges' answers: one that is none, or that a provider broke off, is never a vote."""
+
+import asyncio
+import json
+import warnings
+
+import httpx2
+import pytest
+
+from btdagg.judge import ModelClient, parse_verdict
+from btdagg.judge.client import ChatError, ChatRequest
+from judge_dialects import DIALECTS, Answer
+
+pytestmark = pytest.mark.usefixtures("keys")
+
+REQUEST = ChatRequest(({"role": "user", "content": "Which?"},), "m")
+CHAT, ANTHROPIC, GEMINI = DIALECTS
+
+
+def completion(part="message", **changes):
+    """A chat completion with changes of its `choice`, its `message`, or of any other field."""
+    message = {"role": "assistant", "content": "[[A]]", **changes.pop("message", {})}
+    choice = {"index": 0, part: message, "finish_reason": "stop", **changes.pop("choice", {})}
+    usage = {"prompt_tokens": 5, "completion_tokens": 2}
+    return {"id": "1", "model": "m", "choices": [choice], "usage": usage, **changes}
+
+
+def replied(reply, address="http://judge.test/v1", stream=False, logprobs=False):
+    """What a client makes of a reply, and the requests that it sent."""
+    asked = []
+
+    def handle(request):
+        asked.append(request)
+        return reply
+
+    async def main():
+        client = ModelClient(
+            "openai", address, stream=stream, transport=httpx2.MockTransport(handle)
+        )
+        try:
+            return await client.complete(ChatRequest(REQUEST.messages, "m", logprobs=logprobs))
+        except ChatError as error:
+            return error
+        finally:
+            await client.close()
+
+    return asyncio.run(main()), asked
+
+
+def as_stream(chunk):
+    text = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+    return httpx2.Response(200, text=text, headers={"content-type": "text/event-stream"})
+
+
+# Finish reasons
+
+WHOLE = ("stop", "STOP", "eos", "EOS", "eos_token", "end_turn", "stop_sequence", "COMPLETE")
+BROKEN = (
+    *("model_length", "insufficient_system_resource", "abort", "error", "cancelled", "OTHER"),
+    *("FINISH_REASON_UNSPECIFIED", "pause_turn", "user_cancel", "load", "unknown", "no_such"),
+)
+
+
+@pytest.mark.parametrize("reason", [None, "", *WHOLE])
+def test_a_whole_answer_is_a_vote(reason):
+    assert parse_verdict("[[A]]", finish_reason=reason).vote == 1
+
+
+@pytest.mark.parametrize("reason", BROKEN)
+def test_an_answer_that_ended_for_another_reason_is_none_and_the_reason_is_shown(reason):
+    verdict = parse_verdict("Maybe [[A]]", finish_reason=reason)
+    assert (verdict.status, verdict.vote) == ("truncated", None)
+    assert reason in verdict.reason or "limit" in verdict.reason
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("dialect", "theirs"),
+    [
+        *((CHAT, reason) for reason in ("abort", "insufficient_system_resource", "max_time")),
+        *((ANTHROPIC, reason) for reason in ("pause_turn", "compaction")),
+        *((GEMINI, reason) for reason in ("OTHER", "LANGUAGE", "RECITATION", "NO_SUCH_REASON")),
+    ],
+    ids=str,
+)
+def test_every_provider_s_broken_answer_is_none(dialect, theirs, stream, recwarn):
+    class Ending(type(dialect)):
+        finish = {**dialect.finish, "broken": theirs}  # noqa: RUF012
+
+    ending = Ending(dialect.name, dialect.variable, dialect.address)
+    client = ending.client(lambda _: Answer("Maybe [[A]]", "broken"), stream=stream)
+    reply = asyncio.run(client.complete(REQUEST))
+    verdict = parse_verdict(reply.text, finish_reason=reply.finish_reason)
+    assert (verdict.status in ("truncated", "refused"), verdict.vote) == (True, None)
+    assert not [w for w in recwarn if "pydantic_ai" not in str(w.filename)]
+
+
+def test_imported_answers_of_the_responses_endpoint_have_to_be_complete(cli, tmp_path):
+    endings = {
+        "whole": {"status": "completed"},
+        "limit": {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+        "other": {"status": "incomplete", "incomplete_details": {"reason": "max_tool_calls"}},
+        "open": {"status": "in_progress"},
+        "failed": {"status": "failed", "error": {"code": "server_error"}},
+    }
+    part = {"type": "message", "content": [{"type": "output_text", "text": "[[A]]"}]}
+    lines = [
+        {"custom_id": f"{item}-AB-0", "response": {"body": {"output": [part], **ending}}}
+        for item, ending in endings.items()
+    ]
+    file, votes = tmp_path / "batch.jsonl", tmp_path / "votes.csv"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    status, out, err = cli("import", file, "-o", votes)
+    assert status == 0, err
+    assert "1 votes of 5 items" in out
+    assert "3 truncated, 1 failed" in err
+
+
+# Faults of a provider within a choice
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("choice", "kind"),
+    [
+        ({"finish_reason": "error", "error": {"code": 502, "message": "Upstream"}}, "transient"),
+        ({"error": {"code": "429", "message": "Upstream"}}, "limited"),
+        ({"error": "Upstream"}, "transient"),
+        ({"finish_reason": "ERROR"}, "transient"),
+    ],
+)
+def test_a_fault_within_a_choice_is_asked_again(choice, kind, stream):
+    body = completion("delta" if stream else "message", choice=choice)
+    reply = as_stream(body) if stream else httpx2.Response(200, json=body)
+    error, _ = replied(reply, stream=stream)
+    assert (error.kind, error.may_cost) == (kind, True)
+    assert ("Upstream" in str(error)) == ("error" in choice)
+
+
+# Oddities in fields that nobody needs
+
+ODD = {
+    "a fingerprint": {"system_fingerprint": 5},
+    "a date": {"created": "2026-01-01"},
+    "an id": {"id": 17, "model": None, "object": 5, "service_tier": {}, "moderation": 5},
+    "tokens as texts": {"usage": {"prompt_tokens": "5", "completion_tokens": "2"}},
+    "details": {"usage": {"prompt_tokens": 5, "completion_tokens": 2,
+                          "prompt_tokens_details": [{"n": 5}], "completion_tokens_details": "x"}},
+    "annotations": {"message": {"annotations": [{"type": "file"}], "audio": {}}},
+    "tools": {"message": {"tool_calls": [{"function": {"name": "x"}}], "function_call": {}}},
+    "a refusal": {"message": {"refusal": False, "role": "model"}},
+    "reasoning": {"message": {"reasoning_content": [{"text": "b"}], "reasoning": {"text": "b"}}},
+    "log-probabilities": {"choice": {"logprobs": []}},
+    "a token": {"choice": {"logprobs": {"content": [{"token": "x"}]}}},
+    "other tokens": {"choice": {"logprobs": {"content": "x"}}},
+    "an index": {"choice": {"index": None, "stop_reason": 5}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("odd", ODD)
+def test_no_oddity_in_another_field_loses_an_answer_or_warns(odd, stream):
+    body = completion("delta" if stream else "message", **ODD[odd])
+    response = as_stream(body) if stream else httpx2.Response(200, json=body)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reply, _ = replied(response, stream=stream, logprobs="logprobs" in str(body))
+    assert (reply.text, reply.finish_reason) == ("[[A]]", "stop")
+    assert (reply.usage.prompt, reply.usage.completion) == (5, 2)
+
+
+# Servers
+
+
+def test_a_query_in_base_url_is_sent_with_every_path():
+    address = "http://judge.test/openai/deployments/x?api-version=2024-10-21&subscription-key=abc"
+    reply, (asked,) = replied(httpx2.Response(200, json=completion()), address)
+    assert reply.text == "[[A]]"
+    assert str(asked.url).endswith(
+        "/openai/deployments/x/chat/completions?api-version=2024-10-21&subscription-key=abc"
+    )
+    client = ModelClient("openai", address)
+    assert "abc" not in client.name + repr(client)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        *((code, "limited") for code in (429, 498, 529)),
+        *((code, "transient") for code in (408, 409, 424, 425, 449, 460, 499, 500, 503, 520, 599)),
+        *((code, "rejected") for code in (400, 413, 422)),
+        *((code, "fatal") for code in (401, 404, 407, 410, 501)),
+    ],
+)
+def test_only_statuses_that_say_so_mark_a_vote_or_end_a_run(status, kind):
+    body = {"error": {"message": "so it is"}}
+    error, _ = replied(httpx2.Response(status, json=body))
+    assert error.kind == kind
+
+
+@pytest.mark.parametrize("delta", [None, {}, {"type": "text_delta"}, {"type": "text_delta",
+                                                                     "text": None}])  # fmt: skip
+def test_of_a_stream_of_anthropic_nothing_counts_if_a_part_is_damaged(delta):
+    def answer(_):
+        events = list(ANTHROPIC.events(Answer("Not so bad: [[A]]")))
+        place = next(n for n, event in enumerate(events) if "delta" in event)
+        events[place] = {**events[place], "delta": delta}
+        return ANTHROPIC.streamed(events)
+
+    client = ANTHROPIC.client(answer, stream=True)
+    with pytest.raises(ChatError) as caught:
+        asyncio.run(client.complete(REQUEST))
+    assert caught.value.kind == "protocol"
