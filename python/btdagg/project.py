@@ -12,7 +12,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError, expect, forbid, reworded, shown
+from btdagg._util.files import read_whole
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 
@@ -116,16 +118,24 @@ class Project:
     path: Path | None = None
     text: str = field(default="", repr=False)
     typed: frozenset[tuple[str, ...]] = field(default=frozenset(), repr=False)
+    is_named: bool = field(default=True, repr=False)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str] = FILE) -> Project:
-        """Load a project file; an `InputError` names the line of a wrong key."""
-        place = Path(path)
-        absent = f"{place}: no such file; btdagg check FILES --save writes {FILE}"
-        no_toml = reworded(ValueError, f"{place}: {{error}}")  # or no UTF-8
-        with reworded(FileNotFoundError, absent), no_toml:
-            text = place.read_text(encoding="utf-8")
-            project = cls(tomllib.loads(text), place, text)
+    def load(cls, path: str | os.PathLike[str] | None = None) -> Project:
+        """Load a project file; an `InputError` names the line of a wrong key.
+
+        The file `btdagg.toml` that is loaded without its name may come from anywhere: it reads
+        files of its folder and below, and no addresses.
+        """
+        place = Path(FILE if path is None else path)
+        if path is None:
+            _require_below(Path(), FILE, "")
+        forbid(
+            not place.exists(), f"{place}: no such file; btdagg check FILES --save writes {FILE}"
+        )
+        with reworded(ValueError, f"{place}: {{error}}"):  # no TOML, or no UTF-8
+            text = read_whole(place).decode()
+            project = cls(tomllib.loads(text), place, text, is_named=path is not None)
         return project._checked()
 
     def with_keys(self, texts: Sequence[str]) -> Project:
@@ -139,7 +149,7 @@ class Project:
                 table[part] = table = inner if isinstance(inner, dict) else {}
             table[last] = float(value) if path == ["full_margin"] and is_number(value) else value
             typed.add(tuple(path))
-        return Project(keys, self.path, self.text, frozenset(typed))._checked()
+        return Project(keys, self.path, self.text, frozenset(typed), self.is_named)._checked()
 
     def setting(self, name: str, default: Any = None) -> Any:
         """Return one of `SETTINGS`."""
@@ -155,10 +165,17 @@ class Project:
                 f"{kind.upper()} is missing: name a file, or put it into {self.path or FILE} "
                 "(btdagg check FILES --save writes one)"
             )
+        return self._required_below(kind, place)
+
+    def _required_below(self, kind: str, place: Any) -> Any:
+        """Return files of a table; of a project that nobody named those below its folder."""
+        if self.path is not None and not self.is_named and (kind, "file") not in self.typed:
+            for part in [place] if isinstance(place, str) else place:
+                _require_below(self.path.parent, part, f"{self.where(kind, 'file')}: ")
         return place
 
     def file(self, kind: str) -> Any:
-        """Return the file, or files, of a table, or None."""
+        """Return the file, or files, of a table as the project says them, or None."""
         path = (kind, "file")
         place = self._answer(path, self.keys.get(kind, {}).get("file"))
         if place is None or path in self.typed or self.path is None:
@@ -231,6 +248,7 @@ class Project:
             table = read_table(table, [], columns=names)
             file = self.file("items") if kind in ("votes", "labels") else None
             if file is not None:
+                self._required_below("items", file)
                 of_items = self.read(("items", file))[0] if of_items is None else of_items
                 table = self._with_items(table, of_items)
             read.append(table)
@@ -584,6 +602,27 @@ def _typed_keys(text: str) -> Iterator[tuple[list[str], str]]:
             path[1] = path[1].lower()
         expect(all(path) and value.strip(), "keys", text, "KEY=VALUE")
         yield [restored(part) for part in path], restored(value)
+
+
+def _require_below(folder: Path, place: str, where: str) -> None:
+    """Refuse an address, and a path that leads out of a folder, also by a link."""
+    from btdagg.votes.source import paths_of
+
+    top = os.path.realpath(folder)
+    if "://" in place:
+        fault = "is an address"
+    elif place.startswith("~") or not all(_is_below(top, path) for path in paths_of(place)):
+        fault = "leads out of its folder"
+    else:
+        return
+    raise InputError(
+        f"{where}{shown_address(place)} {fault}, and nobody named {FILE}; --project {FILE} "
+        "allows it"
+    )
+
+
+def _is_below(top: str, path: str) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(top)
 
 
 def parts_of(column: str | Sequence[str]) -> list[str]:

@@ -63,7 +63,7 @@ class CommandLine:
 
         if self.named_project is None and not os.path.exists(FILE):
             return Project()
-        project = Project.load(self.named_project or FILE)
+        project = Project.load(self.named_project)
         print(f"project: {visible(str(project.path))}", file=sys.stderr)
         return project
 

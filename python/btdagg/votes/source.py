@@ -257,6 +257,15 @@ def _begins_like_sqlite(place: str) -> bool:
         return False
 
 
+def paths_of(place: str) -> list[str]:
+    """Paths that may be read where a place is: itself, matches of a pattern, all in a folder."""
+    if os.path.isdir(place):
+        return [place, *(str(path) for path in Path(place).rglob("*"))]
+    # An SQLite database has files beside it.
+    beside = [f"{place}{end}" for end in ("", "-wal", "-shm", "-journal")]
+    return [*beside, *glob.glob(place, recursive=True)]
+
+
 def suffix_of(place: str) -> str:
     """Suffix of a path that says how its content is read, the .gz of a text file left out."""
     plain, suffix = os.path.splitext(place.lower())

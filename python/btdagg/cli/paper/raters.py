@@ -68,7 +68,8 @@ def raters(
     """
     project = selection.project
     ratings = project.place("labels", ratings)
-    votes = project.file("votes") if votes is None else votes
+    if votes is None and project.file("votes") is not None:
+        votes = project.place("votes")
     if votes is None and n_votes is not None:
         raise InputError(
             "n_votes needs the votes of a judge, and none are given", argument="n_votes"
