@@ -86,13 +86,13 @@ fn tally(bencher: Bencher) {
 #[divan::bench]
 fn decide_one_compiled(bencher: Bencher) {
     let compiled = model().compile(N_VOTES);
-    bencher.bench_local(|| compiled.decide(black_box(Counts::new(1, 3, 8))));
+    bencher.bench_local(|| compiled.decide(black_box(Counts::whole(1, 3, 8))));
 }
 
 #[divan::bench]
 fn decide_one(bencher: Bencher) {
     let model = model();
-    bencher.bench_local(|| model.decide(black_box(Counts::new(1, 3, 8))));
+    bencher.bench_local(|| model.decide(black_box(Counts::whole(1, 3, 8))));
 }
 
 #[divan::bench]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use btdagg::{CountValue, Counts, Error, Rows};
+use btdagg::{CountRow, CountValue, Counts, Error, Rows};
 use numpy::ndarray::{ArrayView2, Axis, Dimension};
 use numpy::{
     Element, PyArray, PyArray1, PyArray2, PyArray3, PyArrayDescrMethods, PyArrayMethods,
@@ -115,14 +115,15 @@ pub fn copy_strings(
 }
 
 /// Rows of three numbers as counts.
-pub fn cells_of(counts: &[f64]) -> impl ExactSizeIterator<Item = Counts> {
-    counts.as_chunks().0.iter().map(|&[minus, tie, plus]| Counts { minus, tie, plus })
+pub fn cells_of(counts: &[f64]) -> impl ExactSizeIterator<Item = PyResult<Counts>> {
+    let rows = counts.as_chunks::<3>().0.iter().enumerate();
+    rows.map(|(row, counts)| counts.counts(row).map_err(raise))
 }
 
 /// Whole counts as Python's integers.
 #[expect(clippy::cast_possible_truncation, reason = "whole; the cast saturates")]
 pub fn signed(counts: Counts) -> [i64; 3] {
-    [counts.minus, counts.tie, counts.plus].map(|count| count as i64)
+    [counts.minus(), counts.tie(), counts.plus()].map(|count| count as i64)
 }
 
 macro_rules! count_arrays {

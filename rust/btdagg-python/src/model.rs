@@ -90,5 +90,5 @@ pub fn counts_of(minus: Any<'_>, tie: Any<'_>, plus: Any<'_>) -> PyResult<Counts
         let count = value.extract::<f64>().ok().and_then(CountValue::to_count);
         count.ok_or_else(|| raise(Error::value(name, value, "a finite number of at least 0")))
     };
-    Ok(Counts::new(count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?))
+    Counts::new(count(minus, "minus")?, count(tie, "tie")?, count(plus, "plus")?).map_err(raise)
 }

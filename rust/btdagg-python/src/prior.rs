@@ -112,7 +112,9 @@ impl Posterior {
 fn items_of(counts: &InMatrix<'_, f64>, offsets: &Offsets<'_>) -> PyResult<Vec<(Counts, f64)>> {
     let offsets = offsets.as_ref().map(|offsets| by_rows(offsets));
     let offset = |row: usize| offsets.as_ref().map_or(0.0, |offsets| offsets[row]);
-    collected(cells_of(&by_rows(counts)).enumerate().map(|(row, counts)| (counts, offset(row))))
+    let counts = by_rows(counts);
+    let items = cells_of(&counts).enumerate();
+    collected(items.map(|(row, counts)| Ok((counts?, offset(row)))))?.into_iter().collect()
 }
 
 /// Ends of the profile intervals of beta, eta0 and gamma around the fit next to some.

@@ -86,7 +86,7 @@ fn labelled(counts: &InMatrix<'_, f64>, labels: &InVector<'_, i8>) -> PyResult<V
     let counts = by_rows(counts);
     let cells =
         cells_of(&counts).zip(labels.as_slice()?).enumerate().map(|(row, (counts, &label))| {
-            Ok(Cell { counts, label: Label::parse(label, "labels", row).map_err(raise)? })
+            Ok(Cell { counts: counts?, label: Label::parse(label, "labels", row).map_err(raise)? })
         });
     collected(cells)?.into_iter().collect()
 }

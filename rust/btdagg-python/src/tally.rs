@@ -105,7 +105,7 @@ fn counts_of<'py, K: Eq + Hash + Clone>(
     Ok(match votes {
         Votes::Labels(_) => array_of_rows(py, counts.map(signed))?.into_any(),
         Votes::Strengths(_) => {
-            array_of_rows(py, counts.map(|c| [c.minus, c.tie, c.plus]))?.into_any()
+            array_of_rows(py, counts.map(|c| [c.minus(), c.tie(), c.plus()]))?.into_any()
         }
     })
 }

@@ -1,5 +1,5 @@
 use crate::counts::Counts;
-use crate::features::{Features, features};
+use crate::features::Features;
 use crate::fit::fit_rows;
 use crate::memory::collected;
 use crate::region::Region;
@@ -42,7 +42,7 @@ impl CalibrationSet {
         max_votes: u64,
     ) -> Result<Self, Error> {
         let row = |(place, &(counts, weights)): (usize, &(Counts, LabelWeights))| {
-            let Features { s, t } = features(counts, alpha, kappa);
+            let Features { s, t } = Features::of(counts, alpha, kappa);
             let offset = offsets.map_or(0.0, |offsets| offsets[place]);
             Row { s, t, offset, weights, place }
         };

@@ -14,7 +14,7 @@ const MOST_PROBABILITIES: u64 = 64;
 ///
 /// let model = Model::new(1.2, 2.0, 0.8)?;
 /// let compiled = model.compile(20);
-/// let votes = Counts::new(4, 1, 15);
+/// let votes = Counts::whole(4, 1, 15);
 /// assert_eq!(compiled.decide(votes), model.decide(votes));
 /// assert_eq!(compiled.probabilities(votes), model.probabilities(votes));
 /// # Ok::<(), btdagg::Error>(())
@@ -97,7 +97,8 @@ mod tests {
                 }
             }
         }
-        for counts in [Counts::whole(u64::MAX, 3, 1 << 40), Counts::new(0.5, 1.25, 6.25)] {
+        let fractional = Counts::new(0.5, 1.25, 6.25).unwrap();
+        for counts in [Counts::whole(u64::MAX, 3, 1 << 40), fractional] {
             assert_eq!(model.compile(12).decide(counts), model.decide(counts));
         }
     }

@@ -7,27 +7,59 @@ use crate::{Error, Label};
 /// Votes of one item in label order: for B (minus), tie, for A (plus).
 ///
 /// They need not be whole: a vote of strength w is w of a win and 1 − w of a tie. They are finite
-/// and at least 0.
+/// and at least 0, which [`new`](Self::new) checks, so that whoever takes them need not.
+///
+/// ```
+/// use btdagg::Counts;
+///
+/// assert_eq!(Counts::new(1, 0, 3)?, Counts::whole(1, 0, 3));
+/// let error = Counts::new(0.5, f64::NAN, 1.5).unwrap_err();
+/// assert_eq!(error.to_string(), "tie is NaN, expected a finite number of at least 0");
+/// # Ok::<(), btdagg::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
-    /// Votes of −1: B is better.
-    pub minus: f64,
-    /// Votes of 0.
-    pub tie: f64,
-    /// Votes of +1: A is better.
-    pub plus: f64,
+    pub(crate) minus: f64,
+    pub(crate) tie: f64,
+    pub(crate) plus: f64,
 }
 
 impl Counts {
     /// Counts in label order.
-    pub fn new(minus: impl Into<f64>, tie: impl Into<f64>, plus: impl Into<f64>) -> Self {
-        Self { minus: minus.into(), tie: tie.into(), plus: plus.into() }
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first number that is negative, infinite or NaN.
+    pub fn new(
+        minus: impl CountValue,
+        tie: impl CountValue,
+        plus: impl CountValue,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            minus: count(minus, "minus")?,
+            tie: count(tie, "tie")?,
+            plus: count(plus, "plus")?,
+        })
     }
 
     /// Whole counts in label order; beyond 2⁵³ they are rounded.
     #[expect(clippy::cast_precision_loss, reason = "features do not see it")]
     pub const fn whole(minus: u64, tie: u64, plus: u64) -> Self {
         Self { minus: minus as f64, tie: tie as f64, plus: plus as f64 }
+    }
+
+    /// Votes of −1: B is better.
+    pub const fn minus(self) -> f64 {
+        self.minus
+    }
+
+    /// Votes of 0.
+    pub const fn tie(self) -> f64 {
+        self.tie
+    }
+
+    /// Votes of +1: A is better.
+    pub const fn plus(self) -> f64 {
+        self.plus
     }
 
     /// Number of votes.
@@ -193,6 +225,10 @@ fn finite(value: f64) -> Option<f64> {
     (value >= 0.0 && value.is_finite()).then_some(value + 0.0)
 }
 
+fn count(value: impl CountValue, name: &'static str) -> Result<f64, Error> {
+    value.to_count().ok_or_else(|| Error::value(name, value, COUNT))
+}
+
 /// What is expected of a count.
 pub(crate) const COUNT: &str = "a finite number of at least 0";
 
@@ -281,7 +317,8 @@ impl<T: CountValue> CountRow for [T; 3] {
 ///
 ///     fn block<'a>(&'a self, start: usize, len: usize, rows: &'a mut Vec<Counts>) -> &'a [Counts] {
 ///         let counts = |row: usize| {
-///             Counts::new(self.minus[row], self.tie[row], self.plus[row])
+///             let [minus, tie, plus] = [self.minus[row], self.tie[row], self.plus[row]];
+///             Counts::whole(minus.into(), tie.into(), plus.into())
 ///         };
 ///         rows.clear();
 ///         rows.extend((start..start + len).map(counts));
@@ -332,6 +369,8 @@ impl<R: CountRow> Rows for [R] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stopping::{Criterion, StoppingRule};
+    use crate::{CalibrationSet, Execution, Judge, Model, Panel};
 
     #[test]
     fn what_is_whole_has_few_bits_and_what_is_no_count_has_none() {
@@ -346,6 +385,55 @@ mod tests {
             assert_eq!(bad.to_count(), None);
             assert!(f64::bits(&[1.0, bad]) > u64::MAX >> 12, "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_no_count_is_refused_wherever_counts_go_in() {
+        let refused = |error: Error, argument: &str| match error {
+            Error::Input(input) => {
+                assert_eq!((&*input.argument, &*input.expected), (argument, COUNT));
+            }
+            other => panic!("{other}"),
+        };
+        let model = Model::new(1.2, 2.0, 0.8).unwrap();
+        let judge = |name: &str| Judge { name: name.into(), beta: 1.0, gamma: 0.5, is_heard: true };
+        let panel = Panel::new(vec![judge("a"), judge("b")], 1.0).unwrap();
+        let rule = StoppingRule::new(model.clone(), 8, 1, Criterion::Lossless, None).unwrap();
+        let rule = rule.of_strengths();
+        let single = Execution::single();
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, -f64::MIN_POSITIVE] {
+            refused(Counts::new(bad, 1.0, 2.0).unwrap_err(), "minus");
+            refused(Counts::new(1, bad, 2).unwrap_err(), "tie");
+            refused(Counts::new(1, 0.5, bad).unwrap_err(), "plus");
+            let (rows, offsets) = ([[1.0, 2.0, 3.0], [1.0, bad, 2.0]], [0.5, -0.5]);
+            let (mut labels, mut numbers) = ([0_i8; 2], [[0.0; 3]; 2]);
+            let (mut pairs, mut flags, mut asked) = ([[0.0; 2]; 2], [false; 2], [0_u8; 2]);
+            let known = model.with_offsets(&offsets);
+            for result in [
+                model.decide_into(&rows[..], &mut labels, single),
+                model.probabilities_into(&rows[..], &mut numbers, single),
+                model.risks_into(&rows[..], &mut numbers, single),
+                model.features_into(&rows[..], &mut pairs, single),
+                known.decide_into(&rows[..], &mut labels, single),
+                known.probabilities_into(&rows[..], &mut numbers, single),
+                known.risks_into(&rows[..], &mut numbers, single),
+                panel.decide_into(&rows[..], &mut labels[..1], single),
+                panel.probabilities_into(&rows[..], &mut numbers[..1], single),
+                rule.stops_into(&rows[..], &mut flags, single),
+                rule.decide_into(&rows[..], &mut labels, single),
+                rule.votes_to_ask_into(&rows[..], &mut asked, single),
+                rule.with_offsets(&offsets).stops_into(&rows[..], &mut flags, single),
+                rule.with_offsets(&offsets).decide_into(&rows[..], &mut labels, single),
+                CalibrationSet::new(&rows[..], &[1, 0], None, (1.0, 1.0), single).map(drop),
+            ] {
+                refused(result.unwrap_err(), "counts");
+            }
+        }
+        refused(Counts::new(1, -1, 0).unwrap_err(), "tie");
+        assert!(crate::features::features(Counts::whole(1, 0, 2), f64::NAN, 1.0).is_err());
+        let (most, mut finite) = (f64::MAX, [[0.0; 3]]);
+        model.probabilities_into(&[[most, 0.0, most]][..], &mut finite, single).unwrap();
+        assert!(finite[0].iter().all(|p| p.is_finite()), "{finite:?}");
     }
 
     #[test]

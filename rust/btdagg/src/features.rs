@@ -3,7 +3,8 @@
 //! Both are computed through `ln(1 + x)`, so they keep full relative accuracy where counts are
 //! large and nearly equal, and the margin of mirrored counts is the exact negative.
 
-use crate::Counts;
+use crate::model::check_smoothing;
+use crate::{Counts, Error};
 
 /// Margin and tie feature of one item.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,26 +15,38 @@ pub struct Features {
     pub t: f64,
 }
 
-/// Both features; `alpha` and `kappa` are finite and positive.
+/// Both features.
 ///
 /// ```
 /// use btdagg::{Counts, features};
 ///
-/// let f = features::features(Counts::new(0, 1, 3), 1.0, 1.0);
+/// let f = features::features(Counts::whole(0, 1, 3), 1.0, 1.0)?;
 /// assert!((f.s - 0.5 * 4.0_f64.ln()).abs() < 1e-15);
 /// assert!((f.t - (2.0_f64 / 5.0).ln()).abs() < 1e-15);
+/// # Ok::<(), btdagg::Error>(())
 /// ```
-pub fn features(counts: Counts, alpha: f64, kappa: f64) -> Features {
-    Features {
-        s: margin(counts.minus, counts.plus, alpha),
-        t: tie(counts.tie, counts.minus + counts.plus, kappa),
+///
+/// # Errors
+/// [`Error::Input`] if `alpha` or `kappa` is not finite and positive.
+pub fn features(counts: Counts, alpha: f64, kappa: f64) -> Result<Features, Error> {
+    check_smoothing(alpha, kappa)?;
+    Ok(Features::of(counts, alpha, kappa))
+}
+
+impl Features {
+    /// Of constants that are known to be good.
+    pub(crate) fn of(counts: Counts, alpha: f64, kappa: f64) -> Self {
+        Self {
+            s: margin(counts.minus, counts.plus, alpha),
+            t: tie(counts.tie, counts.minus + counts.plus, kappa),
+        }
     }
 }
 
 /// Log-odds margin of the decisive votes, `s = ½ ln((plus + alpha) / (minus + alpha))`.
 ///
 /// Positive where A leads; swapping A and B negates it exactly.
-pub fn margin(minus: f64, plus: f64, alpha: f64) -> f64 {
+pub(crate) fn margin(minus: f64, plus: f64, alpha: f64) -> f64 {
     let trailing = minus.min(plus) + alpha;
     let size = 0.5 * ln_ratio((plus - minus).abs(), trailing);
     if plus >= minus { size } else { -size }
@@ -42,7 +55,7 @@ pub fn margin(minus: f64, plus: f64, alpha: f64) -> f64 {
 /// Tie evidence, `t = ln((tie + kappa) / (tie + decisive + kappa))`, at most 0.
 ///
 /// `decisive` is the number of votes that are no ties.
-pub fn tie(tie: f64, decisive: f64, kappa: f64) -> f64 {
+pub(crate) fn tie(tie: f64, decisive: f64, kappa: f64) -> f64 {
     -ln_ratio(decisive, tie + kappa)
 }
 
@@ -73,10 +86,11 @@ mod tests {
 
     #[test]
     fn no_votes_and_extreme_smoothing_stay_finite() {
-        let none = features(Counts::default(), 1.0, 1.0);
+        let none = features(Counts::default(), 1.0, 1.0).unwrap();
         assert_eq!(none, Features { s: 0.0, t: 0.0 });
         let tiny = f64::from_bits(1);
-        let f = features(Counts::new(0, 0, 1e19), tiny, tiny);
+        let counts = Counts::new(0, 0, 1e19).unwrap();
+        let f = features(counts, tiny, tiny).unwrap();
         assert!(f.s.is_finite() && f.t.is_finite() && f.s > 0.0 && f.t < 0.0);
     }
 }

@@ -80,7 +80,7 @@ impl StoppingRule {
     ///     "model": {"beta": 1.2, "eta0": 0.5, "gamma": 0.8, "alpha": 1.0, "kappa": 1.0}}"#;
     /// let rule = StoppingRule::from_json(file)?;
     /// assert_eq!(rule.follow(&[1, 1, 1, 1, 1, -1, 1, 0])?, (4, Label::Plus));
-    /// assert_eq!(rule.votes_to_ask(Counts::new(0, 0, 4))?, 0);
+    /// assert_eq!(rule.votes_to_ask(Counts::whole(0, 0, 4))?, 0);
     /// # Ok::<(), btdagg::Error>(())
     /// ```
     ///

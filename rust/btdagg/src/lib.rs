@@ -8,7 +8,7 @@
 //! use btdagg::{Counts, Label, Model};
 //!
 //! let model = Model::new(1.2, 2.0, 0.8)?;
-//! let votes = Counts::new(1, 1, 10); // minus (B is better), tie, plus (A is better)
+//! let votes = Counts::whole(1, 1, 10); // minus (B is better), tie, plus (A is better)
 //! assert_eq!(model.decide(votes), Label::Plus);
 //! # Ok::<(), btdagg::Error>(())
 //! ```

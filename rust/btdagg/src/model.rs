@@ -107,7 +107,7 @@ impl Model {
 
     /// Margin and tie feature.
     pub fn features(&self, counts: Counts) -> Features {
-        features::features(counts, self.alpha, self.kappa)
+        Features::of(counts, self.alpha, self.kappa)
     }
 
     /// Probabilities of −1, 0 and +1.

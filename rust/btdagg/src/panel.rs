@@ -3,7 +3,7 @@
 use crate::counts::{CountRow, Counts, Rows};
 use crate::davidson::{self, Lead, SATURATED, TieLogit};
 use crate::error::{check_finite, same_length};
-use crate::features::{self, Features};
+use crate::features::Features;
 use crate::model::{WithOffsets, check_smoothing};
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Provenance};
@@ -37,7 +37,7 @@ pub struct Judge {
 ///     "beta": [1.0, 0.4], "eta0": 1.0, "gamma": [0.5, 0.2], "alpha": 1.0, "kappa": 1.0,
 ///     "unheard": []}"#;
 /// let panel = Panel::from_json(file)?;
-/// let votes = [Counts::new(0, 1, 7), Counts::new(1, 3, 4)]; // of a, and of b
+/// let votes = [Counts::whole(0, 1, 7), Counts::whole(1, 3, 4)]; // of a, and of b
 /// assert_eq!(panel.decide(&votes)?, Label::Plus);
 /// let [minus, tie, plus] = panel.probabilities(&votes)?;
 /// assert!(plus > tie && tie > minus);
@@ -180,7 +180,7 @@ impl Panel {
                         row += 1;
                         if judge.is_heard {
                             let has_votes = counts != Counts::default();
-                            let found = features::features(counts, self.alpha, self.kappa);
+                            let found = Features::of(counts, self.alpha, self.kappa);
                             features.push((judge, has_votes.then_some(found)));
                         }
                     }
@@ -271,7 +271,7 @@ mod tests {
         let halves = vec![judge("a", 0.9, 0.4), judge("b", 0.4, 0.2)];
         let two = Panel::new(halves, 0.7).unwrap().with_smoothing(0.5, 2.0).unwrap();
         for (minus, tie, plus) in [(0, 0, 0), (0, 1, 7), (3, 2, 3), (9, 4, 1), (1, 0, 0)] {
-            let counts = Counts::new(minus, tie, plus);
+            let counts = Counts::whole(minus, tie, plus);
             assert_eq!(one.decide(&[counts]).unwrap(), model.decide(counts));
             assert_eq!(two.decide(&[counts, Counts::default()]).unwrap(), model.decide(counts));
             let mirrored = one.probabilities(&[counts.mirrored()]).unwrap();
@@ -285,7 +285,7 @@ mod tests {
         let mut deaf = vec![judge("a", 1.3, 0.6), judge("b", 5.0, 9.0)];
         deaf[1].is_heard = false;
         let deaf = Panel::new(deaf, 0.7).unwrap().with_smoothing(0.5, 2.0).unwrap();
-        let counts = [Counts::new(0, 1, 7), Counts::new(9, 0, 0)];
+        let counts = [Counts::whole(0, 1, 7), Counts::whole(9, 0, 0)];
         assert_eq!(deaf.probabilities(&counts), one.probabilities(&counts[..1]));
     }
 

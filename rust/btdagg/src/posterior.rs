@@ -11,7 +11,7 @@ use crate::calibration_set::CalibrationSet;
 use crate::counts::Counts;
 use crate::davidson::{self, Lead};
 use crate::error::same_length;
-use crate::features::{self, Features};
+use crate::features::Features;
 use crate::grid::Grid;
 use crate::index::to_f64;
 use crate::lattice::{Lattice, Spread};
@@ -338,7 +338,7 @@ impl Posterior {
     /// parameters are drawn from the posterior at the rate that makes it as wide as the estimate.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Interrupted`].
+    /// [`Error::Input`] if an offset is not finite; [`Error::Memory`]; [`Error::Interrupted`].
     pub fn decisions(
         &self,
         items: &[(Counts, f64)],
@@ -355,7 +355,7 @@ impl Posterior {
     /// Mean probabilities of the labels of each item, which is counts and an offset.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Interrupted`].
+    /// [`Error::Input`] if an offset is not finite; [`Error::Memory`]; [`Error::Interrupted`].
     pub fn probabilities(
         &self,
         items: &[(Counts, f64)],
@@ -372,6 +372,11 @@ impl Posterior {
         execution: Execution<'_>,
         of: impl Fn(&Parameters, f64, f64, f64) -> [f64; 3] + Sync,
     ) -> Result<Vec<[f64; 3]>, Error> {
+        for (row, &(_, offset)) in items.iter().enumerate() {
+            if !offset.is_finite() {
+                return Err(Error::not_finite("offsets", offset).at(&[row]));
+            }
+        }
         let shares = self.shares.iter().skip(self.shares.len() - self.parts.len());
         let mut points: Vec<(Parameters, f64)> = Vec::new();
         for (part, share) in self.parts.iter().zip(shares) {
@@ -385,7 +390,7 @@ impl Posterior {
         for_each_part(&mut out, 1, execution, |start, part, watch| {
             for (out, &(counts, offset)) in part.iter_mut().zip(items.iter().skip(start)) {
                 watch.ask_now()?;
-                let Features { s, t } = features::features(counts, self.alpha, self.kappa);
+                let Features { s, t } = Features::of(counts, self.alpha, self.kappa);
                 for &(parameters, weight) in &points {
                     let values = of(&parameters, s, t, offset);
                     out.iter_mut().zip(values).for_each(|(sum, x)| *sum += weight * x / total);

@@ -228,9 +228,9 @@ mod tests {
         let thin = weights_of(&set(&[[1, 1, 3]], &[1]).thinned(2).unwrap());
         // Of ten pairs of the five votes three are of A alone, three of A and B, three of A and a tie.
         let wanted = [
-            (Counts::new(0, 0, 2), [0.0, 0.0, 0.3]),
-            (Counts::new(0, 1, 1), [0.1, 0.0, 0.3]),
-            (Counts::new(1, 0, 1), [0.0, 0.0, 0.3]),
+            (Counts::whole(0, 0, 2), [0.0, 0.0, 0.3]),
+            (Counts::whole(0, 1, 1), [0.1, 0.0, 0.3]),
+            (Counts::whole(1, 0, 1), [0.0, 0.0, 0.3]),
         ];
         assert_eq!(thin.len(), wanted.len());
         for (counts, weights) in wanted {
@@ -249,7 +249,7 @@ mod tests {
             assert!(weights.iter().zip(twice[counts]).all(|(a, b)| (a - b).abs() < 1e-12));
         }
         assert_eq!(weights_of(&set.thinned(12).unwrap()), weights_of(&set));
-        assert!((once[&Counts::new(1, 0, 2)][2] - 1.0).abs() < 1e-12);
+        assert!((once[&Counts::whole(1, 0, 2)][2] - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
         .unwrap()
         .thinned(2)
         .unwrap();
-        assert_eq!(thin.counts, [Counts::new(0.125, 0.375, 1.5)]);
+        assert_eq!(thin.counts, [Counts::new(0.125, 0.375, 1.5).unwrap()]);
 
         let share = |i: u32| f64::from(i * 37 % 8192) / 1024.0;
         let rows: Vec<[f64; 3]> = (0..8192)

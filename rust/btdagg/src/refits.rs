@@ -4,7 +4,7 @@
 
 use crate::counts::Counts;
 use crate::error::same_length;
-use crate::features::{self, Features};
+use crate::features::Features;
 use crate::fit::fit_rows;
 use crate::gather::{any_weight, check_weight};
 use crate::loss_table::LossTable;
@@ -31,7 +31,7 @@ pub struct Cell {
 /// ```
 /// use btdagg::{Bounds, Cell, Counts, Execution, Fit, Label, Refits};
 ///
-/// let cell = |minus, tie, plus, label| Cell { counts: Counts::new(minus, tie, plus), label };
+/// let cell = |minus, tie, plus, label| Cell { counts: Counts::whole(minus, tie, plus), label };
 /// let cells = [
 ///     cell(0, 2, 10, Label::Plus),
 ///     cell(1, 10, 1, Label::Tie),
@@ -67,7 +67,7 @@ impl Refits {
         }
         let (distinct, places) = Places::of(cells)?;
         let row = |(place, &counts): (usize, &Counts)| {
-            let Features { s, t } = features::features(counts, alpha, kappa);
+            let Features { s, t } = Features::of(counts, alpha, kappa);
             Row { s, t, offset: 0.0, weights: [0.0; 3], place }
         };
         let rows = collected(distinct.iter().enumerate().map(row))?;
@@ -325,7 +325,8 @@ mod tests {
 
     #[test]
     fn what_a_weighting_cannot_identify_is_left_neutral() {
-        let cell = |minus, tie, plus, label| Cell { counts: Counts::new(minus, tie, plus), label };
+        let cell =
+            |minus, tie, plus, label| Cell { counts: Counts::whole(minus, tie, plus), label };
         let cells =
             [cell(0, 0, 4, Label::Plus), cell(1, 0, 3, Label::Tie), cell(2, 4, 2, Label::Tie)];
         let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();

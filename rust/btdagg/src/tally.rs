@@ -20,8 +20,8 @@ use crate::{Counts, Error, Label};
 ///     tally.add(item, vote);
 /// }
 /// assert_eq!(tally.items(), ["x", "y"]);
-/// assert_eq!(tally.counts(), [Counts::new(1, 0, 1), Counts::new(0, 1, 0)]);
-/// assert_eq!(tally.get("y"), Some(Counts::new(0, 1, 0)));
+/// assert_eq!(tally.counts(), [Counts::whole(1, 0, 1), Counts::whole(0, 1, 0)]);
+/// assert_eq!(tally.get("y"), Some(Counts::whole(0, 1, 0)));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Tally<K> {
@@ -155,7 +155,7 @@ mod tests {
     fn strengths_split_their_votes_and_whole_ones_are_labels() {
         let mut tally = Tally::<i64>::new();
         tally.add_all(&[1, 1, 2], &[0.25, -0.5, 1.0]).unwrap();
-        assert_eq!(tally.counts(), [Counts::new(0.5, 1.25, 0.25), Counts::new(0, 0, 1)]);
+        assert_eq!(tally.counts(), [Counts::new(0.5, 1.25, 0.25).unwrap(), Counts::whole(0, 0, 1)]);
         let error = tally.add_all(&[1, 1], &[0.0, f64::NAN]).unwrap_err();
         assert_eq!(error.to_string(), "votes[1] is NaN, expected a number from -1 to 1");
     }
@@ -180,7 +180,7 @@ mod tests {
                 counts.unwrap_or_default()
             };
             let (a, b) = (part(&first), part(&second));
-            let sum = Counts::new(a.minus + b.minus, a.tie + b.tie, a.plus + b.plus);
+            let sum = Counts::new(a.minus + b.minus, a.tie + b.tie, a.plus + b.plus).unwrap();
             assert_eq!(*counts, sum);
         }
         let error = |votes| Tally::<i64>::new().add_all(&[1, 2], votes).unwrap_err().to_string();

@@ -138,23 +138,23 @@ mod tests {
     use super::*;
     use crate::Bounds;
     use crate::Parameters;
-    use crate::features::features;
+    use crate::features::Features;
     use crate::region::Region;
     use crate::rows::Row;
 
     #[test]
     fn the_prior_is_a_mean_over_thresholds_each_of_which_sums_to_one() {
         let counts = [
-            Counts::new(0, 0, 4),
-            Counts::new(0, 2, 2),
-            Counts::new(1, 0, 3),
-            Counts::new(2, 0, 2),
+            Counts::whole(0, 0, 4),
+            Counts::whole(0, 2, 2),
+            Counts::whole(1, 0, 3),
+            Counts::whole(2, 0, 2),
         ];
         let occurrences = [3.0, 1.0, 0.0, 2.0];
         let rows: Vec<Row> = counts
             .iter()
             .map(|&counts| {
-                let f = features(counts, 1.0, 1.0);
+                let f = Features::of(counts, 1.0, 1.0);
                 Row { s: f.s, t: f.t, offset: 0.0, weights: [0.0; 3], place: 0 }
             })
             .collect();

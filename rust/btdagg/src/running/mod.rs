@@ -13,7 +13,7 @@
 //! let items = Keys::Integers(&[7, 7, 7]);
 //! let votes = Votes { votes: &[1, 1, 1], samples: Some(&[0, 1, 0]), channels: None };
 //! tally.add(&items, &votes, false, Execution::single())?; // the first came twice
-//! assert_eq!(tally.counts(&items, 0), Some(Counts::new(0, 0, 2)));
+//! assert_eq!(tally.counts(&items, 0), Some(Counts::whole(0, 0, 2)));
 //! # Ok::<(), btdagg::Error>(())
 //! ```
 

@@ -541,7 +541,7 @@ mod tests {
             for _ in 0..2 {
                 other.absorb(tally.lanes(), &keys, &[true, false], &all).unwrap();
             }
-            assert_eq!(other.counts(&keys, 0), Some(Counts::new(0, 0, 1)));
+            assert_eq!(other.counts(&keys, 0), Some(Counts::whole(0, 0, 1)));
             let late = Votes { votes: &[0, 0], ..votes };
             let error = other.add(&keys, &late, false, Execution::single()).unwrap_err();
             let item = if keys.are_texts() { "'a'" } else { "5" };
@@ -550,7 +550,7 @@ mod tests {
             );
             assert_eq!(other.add(&keys, &late, true, Execution::single()), Ok(1));
             assert_eq!(other.add(&keys, &votes, false, Execution::single()), Ok(0));
-            assert_eq!(other.counts(&keys, 0), Some(Counts::new(0, 0, 1)));
+            assert_eq!(other.counts(&keys, 0), Some(Counts::whole(0, 0, 1)));
             assert_eq!(other.counts(&keys, 1), Some(Counts::default())); // in conflict
         }
     }

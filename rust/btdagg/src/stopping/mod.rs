@@ -18,10 +18,10 @@
 //!
 //! let model = Model::new(1.2, 2.0, 0.8)?;
 //! let rule = StoppingRule::new(model, 8, 1, Criterion::Lossless, None)?;
-//! let votes = Counts::new(4, 0, 1); // no three votes make A win
+//! let votes = Counts::whole(4, 0, 1); // no three votes make A win
 //! assert_eq!(rule.stops(votes)?, rule.stops(votes.mirrored())?);
-//! assert!(rule.stops(Counts::new(8, 0, 0))?);
-//! assert_eq!(rule.decide(Counts::new(8, 0, 0))?, Label::Minus);
+//! assert!(rule.stops(Counts::whole(8, 0, 0))?);
+//! assert_eq!(rule.decide(Counts::whole(8, 0, 0))?, Label::Minus);
 //! # Ok::<(), btdagg::Error>(())
 //! ```
 //!

@@ -577,9 +577,9 @@ mod tests {
         }
         assert!(n_stopped > 30);
         let u = 0.7 + 0.2 + 0.1; // below 1, by rounding
-        let (off, whole) = (Counts { minus: u, tie: u, plus: 2.0 * u }, Counts::new(1, 1, 2));
+        let (off, whole) = (Counts { minus: u, tie: u, plus: 2.0 * u }, Counts::whole(1, 1, 2));
         assert_eq!(rule.forecast(off).unwrap(), rule.forecast(whole).unwrap());
-        let error = rule.stops(Counts::new(0.5, 0, 0)).unwrap_err().to_string();
+        let error = rule.stops(Counts::new(0.5, 0, 0).unwrap()).unwrap_err().to_string();
         let expected = "a whole number of at most 8, the n of the rule";
         assert_eq!(error, format!("counts[0] has 0.5 votes, expected {expected}"));
     }
