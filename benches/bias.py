@@ -1,8 +1,8 @@
 """Bias of a judge on simulated votes: level where it has none, coverage and power where it has.
 
 Quality goes with the covariate. At the null the judge's single vote is as noisy as a person's
-label, so that both slopes are one. Other judges are less decisive, or add a fixed amount to the log
-odds for each doubling of the length. The true difference is the mean over 400,000 items.
+label, so that both slopes are one. Other judges are more or less decisive, or add a fixed amount to
+the log odds for each doubling of the length. The true difference is the mean over 400,000 items.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ NULLS = [
 ]
 OTHERS = [
     ("pairs", 8, "normal", 1, 0, 0.5),
+    ("pairs", 8, "normal", 1, 0, 2),
+    ("grades", 8, "normal", 1, 0, 2),
     ("grades", 8, "normal", 1, 0, 0.5),
     ("pairs", 8, "normal", 1, 0.2, 1),
     ("pairs", 8, "normal", 1, 0.5, 1),

@@ -11,11 +11,11 @@ from btdagg.estimates.regression import Regression
 GRADES = btdagg.Scale((1, 2, 3, 4, 5))
 
 
-def drawn(n=240, *, added=0.0, seed=0, n_votes=6):
+def drawn(n=240, *, added=0.0, seed=0, n_votes=6, followed=0.8):
     """Counts of pairs whose judge adds something for x, labels, x, and groups of three."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
-    quality = 0.8 * x + rng.normal(size=n) * 0.6
+    quality = followed * x + rng.normal(size=n) * 0.6
 
     def shares(u):
         odds = np.exp(np.column_stack([-u, np.full(n, -0.3), u]))
@@ -126,7 +126,9 @@ def test_intervals_miss_as_often_as_they_say():
     ("people", "judge", "difference", "finding"),
     [
         ((0.1, 0.05, 0.15), (0.2, 0.1, 0.3), (0.1, -0.01, 0.2), "not told"),
-        ((0.1, 0.05, 0.15), (0.3, 0.2, 0.4), (0.2, 0.1, 0.3), "favours"),
+        ((0.1, 0.05, 0.15), (0.3, 0.2, 0.4), (0.2, 0.1, 0.3), "more strongly"),
+        ((-0.1, -0.15, -0.05), (-0.3, -0.4, -0.2), (-0.2, -0.3, -0.1), "more strongly"),
+        ((-0.1, -0.15, -0.05), (0.1, 0.05, 0.15), (0.2, 0.1, 0.3), "favours"),
         ((0.3, 0.2, 0.4), (0.1, 0.05, 0.15), (-0.2, -0.3, -0.1), "less strongly"),
         ((0.3, 0.2, 0.4), (-0.01, -0.05, 0.03), (-0.31, -0.4, -0.2), "less strongly"),
         ((0.3, 0.2, 0.4), (-0.1, -0.15, -0.05), (-0.4, -0.5, -0.3), "disfavours"),
@@ -140,7 +142,7 @@ def test_findings(people, judge, difference, finding):
 
 
 def test_a_judge_that_adds_something_for_length_favours_it():
-    counts, labels, x, _ = drawn(600, added=0.8)
+    counts, labels, x, _ = drawn(600, added=0.8, followed=0.0)
     found = btdagg.bias(counts, labels, covariates={"length": x})
     assert found.covariates[0].finding == "favours"
     assert "the judge favours length by" in found.answer

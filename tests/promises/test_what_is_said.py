@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import btdagg
 from btdagg.estimates import change
 from btdagg.votes import Items
 
@@ -100,7 +101,7 @@ def test_the_command_names_the_judge_by_items_in_both_files_alone(cli, folder):
         labels = zip(items.ids, items.labels, strict=True)
         gold += [(f"q{item}", int(label)) for item, label in labels if label == label]
     pl.DataFrame(gold, ["item", "label"], orient="row").write_csv("labels.csv")
-    alone = pl.read_csv("new.csv").filter(~pl.col("item").is_in(pl.read_csv("old.csv")["item"]))
+    alone = pl.read_csv("new.csv").join(pl.read_csv("old.csv"), on="item", how="anti")
     alone.write_csv("alone.csv")
     told = {}
     for name in ("new", "alone"):
@@ -124,3 +125,70 @@ def test_a_judge_that_is_the_same_is_named_in_at_most_five_percent(settings, n_a
         names[change(*two_periods(seed, **settings, n_again=n_again)).who] += 1
     limit = 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
     assert (names["the judge"] + names["both"]) / n <= limit
+
+
+def judged_alike(seed, n, *, people_tie=1.6, judge_tie=0.15, follows=0.8, systems=False):
+    """Counts, labels and covariate of people and a judge that think the same of each pair.
+
+    With `systems` the covariate is the strength of A less that of B, and the names come too.
+    """
+    rng = np.random.default_rng(seed)
+    names = None
+    x = rng.normal(size=n)
+    if systems:
+        strengths = np.array([-1.2, -0.4, 0.4, 1.2])
+        pairs = np.array([rng.permutation(4)[:2] for _ in range(n)])
+        x = strengths[pairs[:, 0]] - strengths[pairs[:, 1]]
+        names = np.array(list("abcd"))[pairs]
+    thought = follows * x + rng.normal(size=n) * 0.6
+
+    def said(noise, tie):
+        heard = thought[:, None] + rng.normal(size=(n, noise)) * 0.6
+        return np.where(np.abs(heard) < tie, 0, np.sign(heard)).astype(int)
+
+    votes = said(8, judge_tie)
+    counts = np.stack([(votes == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
+    return counts, said(1, people_tie)[:, 0], x, names
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_more_decisive_judge_is_not_called_partial(sign):
+    """Its mirror was excused already: a less decisive judge follows less strongly."""
+    counts, labels, x, _ = judged_alike(0, 200)
+    found = btdagg.bias(counts, labels, covariates={"x": sign * x})
+    assert found.covariates[0].finding == "more strongly"
+    assert "x sways the judge more than people, by" in found.answer
+    counts, labels, x, _ = judged_alike(0, 200, people_tie=0.15, judge_tie=1.6)
+    less = btdagg.bias(counts, labels, covariates={"x": sign * x})
+    assert less.covariates[0].finding == "less strongly"
+
+
+def test_a_more_decisive_judge_does_not_prefer_the_best_system():
+    counts, labels, _, names = judged_alike(1, 400, systems=True)
+    found = btdagg.bias(counts, labels, covariates=None, system_a=names[:, 0], system_b=names[:, 1])
+    by = {bias.of: bias.finding for bias in found.systems}
+    assert by["a"] == by["d"] == "more strongly"
+    assert "further from the middle than people give" in found.answer
+
+
+def test_a_judge_of_grades_that_uses_more_of_the_scale_is_not_called_partial():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=200)
+    thought = 0.8 * x + rng.normal(size=200) * 0.5
+    grades = np.clip(np.rint(3 + 0.5 * thought + rng.normal(size=200) * 0.3), 1, 5).astype(int)
+    votes = np.clip(np.rint(3 + 1.2 * thought[:, None] + rng.normal(size=(200, 4)) * 0.3), 1, 5)
+    counts = np.stack([(votes == point).sum(axis=1) for point in range(1, 6)], axis=1)
+    scale = btdagg.Scale((1, 2, 3, 4, 5))
+    found = btdagg.bias(counts, grades, covariates={"x": x}, scale=scale)
+    assert found.covariates[0].finding == "more strongly"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("n_labels", [50, 200])
+def test_a_more_decisive_judge_is_called_partial_in_at_most_five_percent(n_labels):
+    partial = 0
+    for seed in range(300):
+        counts, labels, x, _ = judged_alike([seed, n_labels], n_labels)
+        finding = btdagg.bias(counts, labels, covariates={"x": x}).covariates[0].finding
+        partial += finding == "favours"
+    assert partial / 300 <= 0.05

@@ -65,9 +65,10 @@ class Bias(Readable):
     pvalue : float
         P-value of no difference; as the intervals, corrected for several covariates or systems.
     n_labels : int
-    finding : {"favours", "disfavours", "less strongly", "not told"}
-        ``"less strongly"``: the judge follows what people follow, but less, as one does that is
-        merely less decisive.
+    finding : {"favours", "disfavours", "more strongly", "less strongly", "not told"}
+        ``"more strongly"``, ``"less strongly"``: the judge follows what people follow, but more or
+        less, as one does that is merely more or less decisive. ``"favours"``: it gives more, and
+        people do not significantly follow it.
     lines : dict of str to (k, 4) array
         Of ``"people"`` and ``"judge"``: the covariate, the expected label, and its interval's ends.
     """
@@ -125,6 +126,8 @@ class JudgeBias(Drawn, Readable):
         beginnings = {
             "favours": f"more {self.units} than people give",
             "disfavours": f"fewer {self.units} than people give",
+            "more strongly": f"{self.units} further from the middle than people give, as any more "
+            "decisive judge would",
             "less strongly": f"{self.units} nearer to the middle, as any less decisive judge would "
             "be",
         }
@@ -151,6 +154,7 @@ class JudgeBias(Drawn, Readable):
         found = {
             "favours": f"the judge favours {bias.of} by {size}",
             "disfavours": f"the judge disfavours {bias.of} by {size}",
+            "more strongly": f"{bias.of} sways the judge more than people, by {size}",
             "less strongly": f"{bias.of} sways the judge less than people, by {size}",
             "not told": f"the difference, {difference}, is not significant",
         }
@@ -395,6 +399,8 @@ def _finding(people: Slope, judge: Slope, difference: Slope, middle: float = 0.0
     is_same_side = side * (judge.value - middle) >= 0 or (is_real and at_most >= 0)
     if difference.value * side < 0 and is_same_side:
         return "less strongly"
+    if difference.value * side > 0 and is_real:
+        return "more strongly"
     return "favours" if difference.value > 0 else "disfavours"
 
 

@@ -89,7 +89,7 @@ def judge_bias_table(found: JudgeBias) -> ReportTable:
     note = (
         f"In {found.units}: for a covariate the slope, for a system the score of its responses, "
         f"on {found.n_labels:,} labelled items. {100 * found.level:.3g}% intervals{together}; "
-        "bold: the interval of the difference excludes 0. Less strongly: the same direction as "
-        "people but weaker, as with any judge that is merely less decisive."
+        "bold: the interval of the difference excludes 0. More or less strongly: the same "
+        "direction as people, as with any judge that is merely more or less decisive."
     )
     return ReportTable.of_rows("bias", "The judge compared with people", note, ("of",), rows())
