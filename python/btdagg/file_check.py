@@ -203,6 +203,7 @@ def _imported(check: FileCheck, files: Any, options: str = "", **how: Any) -> Ta
     check.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
     check.format, check.problems = imported.formats[0], list(imported.remarks)
     check.facts = {"missing": dict(imported.unread)}
+    check.facts |= {"left out:": [*imported.left_out]} if imported.left_out else {}
     name = unused("votes.parquet" if check.kind == "votes" else "labels.csv")
     check.command = f"btdagg import {shlex.quote(check.source)}{options} -o {name}"
     check.keys = {"format": check.format, **({"scale": "x10"} if "scale=x10" in options else {})}

@@ -83,6 +83,7 @@ def import_(
     """
     from btdagg.project import Project
     from btdagg.votes.formats.content import files_in
+    from btdagg.votes.table import listing
 
     require_file("output", output, reads=[file for place in files for file in files_in(place)])
     for place in filter(os.path.isdir, files):
@@ -119,4 +120,6 @@ def import_(
     if unread:
         missing = "votes, not ties" if "vote" in imported.frame else imported.kind
         note(f"could not be read, and count as missing {missing}: {unread}")
+    if imported.left_out:
+        note(f"left out: {listing(imported.left_out)}")
     note(*imported.remarks)

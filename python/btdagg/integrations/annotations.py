@@ -33,7 +33,7 @@ from btdagg.votes.table import (
     without_repeats,
 )
 from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import meanings_of
+from btdagg.votes.words import UNPARSABLE, meanings_of
 
 if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel
@@ -326,6 +326,7 @@ def _chosen(
     label = pl.col("label").str.strip_chars()
     columns = {"label": pl.when(label != "").then(label), "score": number}
     word = pl.coalesce(columns[column] for column in _SAYS[scale.mode])
+    word = pl.when(label.str.to_uppercase() == UNPARSABLE).then(label).otherwise(word)
     said = meanings_of(words, scale).items()
     meant = word.str.to_lowercase().replace({of: "" if v is None else str(v) for of, v in said})
     table = table.with_columns([*added, word.alias(_WORD), meant.alias(_VOTE)])

@@ -60,6 +60,9 @@ class Meanings(NamedTuple):
     scale: Scale
 
 
+_UNGRADED = "Grade not found in model output"
+
+
 class ScoreVote(NamedTuple):
     """A vote of a score, None where it is missing; ``ok``, or why missing."""
 
@@ -119,10 +122,12 @@ def votes_of(score: Score, meant: Meanings, where: str = "score") -> list[ScoreV
         if not value or (meant.scale.mirrored and not set(value) <= set(ORDERS)):
             raise InputError(f"{where}: {dict(value)!r}, expected one vote, or votes by AB and BA")
         by_part = value
+    # Inspect's model_graded_qa has the value I where the grader gave no grade.
+    is_ungraded = str(score.explanation or "").startswith(_UNGRADED)
     votes = []
     for part, part_value in by_part.items():
-        vote = vote_of_value(part_value, meant, where)
-        why = answers.get(part, {}).get("status") or score.reason
+        vote = None if is_ungraded else vote_of_value(part_value, meant, where)
+        why = "unparsed" if is_ungraded else answers.get(part, {}).get("status") or score.reason
         why = why or ("no answer" if isinstance(part_value, str) else "unscored")
         order, criterion = (part, None) if meant.scale.mirrored else (None, part)
         votes.append(ScoreVote(vote, order, why if vote is None else "ok", criterion))

@@ -20,6 +20,8 @@ VOTE = "\0vote"  # no column of a source is called that
 _MEANINGS: dict[str, int | None] = {
     "a": 1, "1": 1, "+1": 1, "tie": 0, "same": 0, "0": 0, "b": -1, "-1": -1, "missing": None,
 }  # fmt: skip
+UNPARSABLE = "NOT_PARSABLE"
+"""What Phoenix labels an answer that it could not read, beside a score of 0."""
 SHOWN = {"first": 1, "second": -1}  # the vote where A is shown first
 _MOST_WORDS = 12  # that are listed
 _LONGEST = 60  # of a word, in characters

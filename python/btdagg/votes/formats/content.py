@@ -6,6 +6,7 @@ import codecs
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,11 @@ from btdagg.votes.words import as_words
 _LINES = (".jsonl", ".ndjson")
 _HEAD = 10  # objects whose keys are looked at; the first may be a header
 _LISTS = ("data", "rows")  # keys under which servers return their lists
+# How they say that there are more rows than these: flags, the next page, the number of all rows.
+_FLAGS = ("hasmore", "hasnext", "hasnextpage", "truncated", "istruncated", "partial")
+_CURSORS = ("cursor", "endcursor", "nextlink", "odata.nextlink")
+_TOTALS = ("total", "totalcount", "totalitems", "totalrows", "totalresults", "numrowstotal")
+_ABOUT_PAGES = ("meta", "links", "paging", "pagination", "pageinfo", "page")
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
 
 
@@ -102,12 +108,21 @@ class Content:
         The one JSON object that the file is.
     row : int or None
         The object that is being read, from 1, for errors; of JSON lines its line.
+    more : str or None
+        How the file says that it is one page of several; empty where it says that it is the last.
+    remarks : list of str
+        Sentences on rows that could not be told apart or read.
+    left_out : list of str
+        Names of criteria and questions that the format does not read.
     """
 
     def __init__(self, path: str, table: Table | None = None) -> None:
         self.path, self.name = path, "standard input" if path == STANDARD_INPUT else path
         self.document: dict[str, Any] | None = None
         self.row: int | None = None
+        self.more: str | None = None
+        self.remarks: list[str] = []
+        self.left_out: list[str] = []
         self.rows: dict[str, Any] = {}  # that formats of packages made of it, once
         self._list: list[dict[str, Any]] | None = None
         self._lines: bytes | None = None
@@ -132,7 +147,9 @@ class Content:
             return
         if isinstance(value, dict):
             lists = (value[key] for key in _LISTS if isinstance(value.get(key), list))
-            value = next((rows for rows in lists if rows), value)
+            rows = next((rows for rows in lists if rows), None)
+            self.more = None if rows is None else _more(value, len(rows))
+            value = value if rows is None else rows
         if isinstance(value, dict):
             self.document = value
         elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
@@ -205,6 +222,23 @@ class Content:
         is_number = not isinstance(value, bool | str) and math.isfinite(value)
         self.expect(is_number, key, value, "a number")
         return float(value)
+
+
+def _more(page: Mapping[str, Any], n_rows: int) -> str | None:
+    more: str | None = None
+    for key, value in page.items():
+        name = re.sub(r"[-_@$ ]", "", key.lower())
+        text: str | None = f"{key} is {json.dumps(value)[:60]}"
+        if name in _ABOUT_PAGES and isinstance(value, dict):
+            text = _more(value, n_rows)
+        elif name in _TOTALS and isinstance(value, int):
+            text = f"{text}, and it has {n_rows:,} rows" if value > n_rows else ""
+        elif name in (*_FLAGS, *_CURSORS) or name.startswith("next"):
+            text = text if value and value != "false" else ""
+        else:
+            continue
+        more = more if text is None else more or text
+    return more
 
 
 def files_in(place: str | os.PathLike[str]) -> list[str]:

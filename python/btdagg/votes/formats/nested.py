@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,15 +12,17 @@ import polars as pl
 from btdagg._util.errors import forbid
 from btdagg.votes.formats import table
 from btdagg.votes.formats.content import Content, Format, ImportOptions
+from btdagg.votes.formats.rows import INPUT
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.table import Table, listing
 
 _SIDES = {"left": "A", "right": "B"}  # of two texts beside each other
+_KINDS = ("pairwise", "choices", "rating", "number")  # of results of Label Studio
 _ABOUT = ("item", "group", "task", "system_a", "system_b", "order")
 _MOST_WORDS = 8  # of a question that is no free text
 
-# The id of a task, its own data, who answered, the question and the answer.
-_Answer = tuple[Any, Mapping[str, Any], Any, str, Any]
+# The id of a task, its data, what was asked, who answered, the question and the answer.
+_Answer = tuple[Any, Mapping[str, Any], Any, Any, str, Any]
 
 
 def _tasks(content: Content) -> Iterator[_Answer]:
@@ -28,19 +31,23 @@ def _tasks(content: Content) -> Iterator[_Answer]:
             rater = annotation["completed_by"]
             rater = rater.get("email") or rater["id"] if isinstance(rater, dict) else rater
             for result in [] if annotation.get("was_cancelled") else annotation["result"]:
-                value, kind = result["value"], result["type"]
-                if kind in ("pairwise", "choices", "rating", "number"):
-                    answer = value["selected" if kind == "pairwise" else kind]
+                kind, question = result.get("type"), result.get("from_name")
+                if kind in _KINDS:
+                    answer = result["value"]["selected" if kind == "pairwise" else kind]
                     answer = _SIDES.get(answer, answer) if kind == "pairwise" else answer
-                    yield task["id"], task["data"], rater, result["from_name"], answer
+                    yield task["id"], task["data"], task["data"], rater, question, answer
+                elif question not in (None, *content.left_out):  # relations are of no question
+                    content.left_out.append(question)
 
 
 def _records(content: Content) -> Iterator[_Answer]:
     for record in content.objects():
-        data = {**(record.get("fields") or {}), **(record.get("metadata") or {})}
+        fields = record.get("fields") or {}
+        data = {**fields, **(record.get("metadata") or {})}
         for question, responses in record["responses"].items():
             for response in responses:
-                yield record["id"], data, response["user_id"], question, response["value"]
+                answer = question, response["value"]
+                yield record["id"], data, fields, response["user_id"], *answer
 
 
 def _has_tasks(content: Content) -> bool:
@@ -52,7 +59,9 @@ def _has_records(content: Content) -> bool:
     return is_record and isinstance(next(content.objects())["responses"], dict)
 
 
-def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Table | None:
+def flat_table(
+    content: Content, columns: Mapping[str, str] | None = None, *, with_inputs: bool = False
+) -> Table | None:
     """Return a row for each answer, with a label or a score; None where there are no tasks."""
     answers_of = next((of for has, of in _READERS.values() if has(content)), None)
     if answers_of is None:
@@ -60,12 +69,15 @@ def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Ta
     named = columns or {}
     question = next((named[name] for name in table.VERDICTS if name in named), None)
     by_question: dict[str, list[tuple[dict[str, Any], str]]] = {}
-    for identity, data, rater, name, answer in answers_of(content):
+    for identity, data, asked, rater, name, answer in answers_of(content):
         about = {
             column: data.get(named.get(column, column))
             for column in dict.fromkeys((*_ABOUT, *named))
         }
-        row = about | {"item": identity if about["item"] is None else about["item"], "rater": rater}
+        row = about | {"rater": rater}
+        if about["item"] is None:
+            row |= {"item": identity}
+            row |= {INPUT: json.dumps(asked, sort_keys=True, default=str)} if with_inputs else {}
         words = answer if isinstance(answer, list) else [] if answer is None else [answer]
         by_question.setdefault(name, []).append((row, ", ".join(map(str, words))))
     kept, kinds = {}, set()
@@ -75,6 +87,13 @@ def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Ta
         if name == question or (question is None and (is_grade or len(verdicts) <= _MOST_WORDS)):
             kept[name] = answers
             kinds.add("score" if is_grade else "label")
+        elif question is None:
+            content.left_out.append(name)
+    forbid(
+        not by_question,
+        f"{content.name}: no person has answered; answers are pairwise, choices, rating or number, "
+        "and predictions of models are not read",
+    )
     forbid(
         len(kinds) != 1,
         f"{content.name}: questions {listing(by_question)}; choose one by {{advice}}",
@@ -92,9 +111,11 @@ def flat_table(content: Content, columns: Mapping[str, str] | None = None) -> Ta
 
 
 def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
-    flat = flat_table(content, options.columns)
+    flat = flat_table(content, options.columns, with_inputs=True)
     kept = {name: name for name in options.columns if name not in table.VERDICTS}
-    return table.FORMAT.read(Content("", flat), replace(options, columns=kept))
+    rows, remark = table.FORMAT.read(Content("", flat), replace(options, columns=kept))
+    inputs = [] if flat is None or INPUT not in flat.columns else [flat.frame[INPUT]]
+    return rows.with_columns(inputs), remark
 
 
 _READERS = {"label-studio": (_has_tasks, _tasks), "argilla": (_has_records, _records)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -27,11 +27,16 @@ def _recognizes(content: Content) -> bool:
     return {"custom_id", "response"} <= content.columns
 
 
-def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
+def read_replies(
+    content: Content,
+    options: ImportOptions,
+    reply_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda reply: reply,
+) -> tuple[pl.DataFrame, str | None]:
+    """Read the answers to requests; `reply_of` makes another provider's reply one of OpenAI."""
     pattern = _pattern(options.custom_id) if options.custom_id else None
     rows: list[tuple[Any, ...]] = []
     answers: list[JudgeText] = []
-    for reply in content.objects():
+    for reply in map(reply_of, content.objects()):
         custom_id = str(reply["custom_id"])
         forbid(
             _OURS.fullmatch(custom_id),
@@ -108,5 +113,5 @@ def _answers(body: Mapping[str, Any], order: str) -> Iterator[JudgeText]:
 
 
 FORMAT = Format(
-    "openai-batch", _recognizes, _read, ("words", "custom_id", "answer_pattern", "grades")
+    "openai-batch", _recognizes, read_replies, ("words", "custom_id", "answer_pattern", "grades")
 )

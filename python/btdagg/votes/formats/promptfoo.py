@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,11 +12,23 @@ import polars as pl
 
 from btdagg._util.errors import forbid
 from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import votes_of_scores
+from btdagg.votes.formats.rows import INPUT, votes_of_scores
 from btdagg.votes.table import Table
 
 _BEST, _KIND = "select-best", "\0kind"
 _OF_MODELS = ("llm-rubric", "g-eval", "factuality", "answer-relevance", _BEST, "max-score")
+# Reasons by which promptfoo says that a grader failed, where it does not mark that.
+_FAILURE = re.compile(
+    r"could not (extract|parse|perform|get|connect)\b|no (output|embedding|response)\.?$|"
+    r"embedding not found|unknown error|invalid (category value|select-best verdict|json\b)|"
+    r"(failed|unable) to (parse|extract|call|connect|fetch)\b|error (parsing|calling)\b|"
+    r"(\w+ ){0,3}(api|call|http|network|server|provider|grader) error:|\w*error:|"
+    r"remote grading failed|llm-proposed .{0,30} not in json|llm does not propose|"
+    r"[\w -]{1,40} (produced a? ?malformed|output did not match)|"
+    r"(request|call|connection|grader) (timed out|failed)|timed out\b|timeout\b|rate limit|"
+    r"too many requests|fetch failed|(http |status |code )*[45]\d\d(:|$| (?-i:[A-Z]))",
+    re.IGNORECASE,
+)
 
 
 def _recognizes(content: Content) -> bool:
@@ -29,13 +42,18 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
     systems = _systems(results)
     grader = _grader((document.get("config") or {}).get("defaultTest"))
     rows: list[dict[str, Any]] = []
-    for number, (result, (group, sample)) in enumerate(zip(results, _tests(results), strict=True)):
+    tests = zip(results, _tests(results), strict=True)
+    for number, (result, (group, sample, asked)) in enumerate(tests):
         content.row = number + 1
+        for assertion in _assertions(result):
+            name = _metric(assertion)
+            if not (_is_of_model(assertion) or options.name or name in content.left_out):
+                content.left_out.append(name)
         for task, assertion, component in _graded(result):
             kind = _kind(assertion)
             if options.name not in (None, task, _metric(assertion), kind):
                 continue
-            failed = component is None or (component.get("metadata") or {}).get("graderError")
+            failed = component is None or _has_failed(component)
             graded = {"score": None} | ({} if failed else component or {})
             if options.passes:
                 passed = graded.get("pass")
@@ -45,6 +63,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
             rows.append(
                 {
                     "group": group,
+                    INPUT: asked,
                     "turn": task,
                     "sample": sample,
                     "task": task,
@@ -111,7 +130,7 @@ def _systems(results: list[dict[str, Any]]) -> dict[int, str]:
     }
 
 
-def _tests(results: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
+def _tests(results: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
     groups: dict[str, str] = {}
     repeats: dict[str, dict[object, int]] = defaultdict(dict)
     for place, result in enumerate(results):
@@ -119,7 +138,7 @@ def _tests(results: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
         key = json.dumps(test, sort_keys=True, default=str)
         group = groups.setdefault(key, f"test-{result.get('testIdx', place)}")
         # Repeats of a test have numbers of their own.
-        yield group, repeats[key].setdefault(result.get("testIdx"), len(repeats[key]))
+        yield group, repeats[key].setdefault(result.get("testIdx"), len(repeats[key])), key
 
 
 def _graded(
@@ -146,6 +165,20 @@ def _graded(
         grading = graded.get(key)
         task = metric if place == 0 else f"{metric} {place + 1}"
         yield task, grading["assertion"] if grading else pending[key], grading
+
+
+def _assertions(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from (result.get("testCase") or {}).get("assert") or []
+    for component in (result.get("gradingResult") or {}).get("componentResults") or []:
+        yield (component or {}).get("assertion") or {}
+
+
+def _has_failed(component: Mapping[str, Any]) -> bool:
+    """Whether the grader failed, which has score 0 as an answer that is bad."""
+    if (component.get("metadata") or {}).get("graderError") or component.get("error"):
+        return True
+    is_bad = not component.get("pass") and not component.get("score")
+    return is_bad and _FAILURE.match(str(component.get("reason") or "").strip()) is not None
 
 
 def _is_of_model(assertion: Mapping[str, Any]) -> bool:

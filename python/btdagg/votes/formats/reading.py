@@ -16,16 +16,25 @@ from btdagg._util.extensions import Registry, named_in_errors
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_integer
 from btdagg.votes.formats import (
+    alpaca_eval,
     inspect_logs,
     lmsys,
     nested,
     openai_batch,
     promptfoo,
+    provider_batches,
     results,
     table,
 )
 from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
-from btdagg.votes.formats.rows import as_labels, as_ratings, as_votes, finished, graded
+from btdagg.votes.formats.rows import (
+    as_labels,
+    as_ratings,
+    as_votes,
+    finished,
+    graded,
+    told_apart,
+)
 from btdagg.votes.scale import Scale
 from btdagg.votes.schema import parse
 from btdagg.votes.source import STANDARD_INPUT, read_table
@@ -58,6 +67,8 @@ def _added(rows_of: Callable[[Content], Any], name: str, where: str) -> Format:
 _BUILT_IN = (
     inspect_logs.FORMAT,
     openai_batch.FORMAT,
+    *provider_batches.FORMATS,
+    alpaca_eval.FORMAT,
     *lmsys.FORMATS,
     promptfoo.FORMAT,
     *results.FORMATS,
@@ -89,6 +100,8 @@ class Imported(Readable):
         How many votes are missing, by reason, the most frequent first.
     remarks : tuple of str
         Advice on how to read more.
+    left_out : tuple of str
+        Names of criteria, questions and assertions of the files that are no votes.
     points : tuple of numbers or None
         The scale of grades, if it was said.
     """
@@ -99,6 +112,7 @@ class Imported(Readable):
     unread: Mapping[str, int]
     remarks: tuple[str, ...] = ()
     points: tuple[float, ...] | None = None
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def votes(self) -> Votes:
@@ -238,7 +252,8 @@ def _imported(
 ) -> Imported:
     expect(kind in (None, "votes", "ratings", "labels"), "kind", kind, "votes, ratings or labels")
     by_format: dict[str, list[Content]] = {}
-    for content in _contents(files):
+    contents_read = _contents(files)
+    for content in contents_read:
         by_format.setdefault(_format_of(content, format, options).name, []).append(content)
     tables = by_format.get("table", [])
     if kind is None and len(by_format) == 1 and tables:
@@ -249,15 +264,22 @@ def _imported(
     parts: list[pl.DataFrame] = []
     places: list[tuple[str, int]] = []
     remarks: list[str] = []
-    n_graded = 0
     for title, contents in by_format.items():
         for place, part, remark in _read(FORMATS[title], contents, options):
-            if "score" in part:
-                part = graded(Table(part, place), options)
-                n_graded += 1
-            parts.append(part.with_columns(**same, format=pl.lit(title)))
+            parts.append(part.with_columns(format=pl.lit(title)))
             places.append((place, part.height))
             remarks += [remark] if remark else []
+    parts, remark = told_apart(parts)
+    remarks += [remark] if remark else []
+    n_graded = sum("score" in part for part in parts)
+    parts = [
+        (graded(Table(part, place), options) if "score" in part else part).with_columns(**same)
+        for part, (place, _) in zip(parts, places, strict=True)
+    ]
+    for content in contents_read:
+        remarks += content.remarks
+        if content.more and all(other.more != "" for other in contents_read):
+            remarks.append(f"{content.name} is one page of several: {content.more}")
     files_read = tuple(places) if len(places) > 1 else ()
     forbid(
         0 < n_graded < len(parts),
@@ -294,7 +316,8 @@ def _imported(
         frame = frame.rename({"vote": "score"})
         kind_read = "grades" if kind_read == "votes" else kind_read
     formats, said = tuple(by_format), tuple(dict.fromkeys(remarks))
-    return Imported(frame, kind_read, formats, unread, said, options.points)
+    left_out = tuple(dict.fromkeys(name for content in contents_read for name in content.left_out))
+    return Imported(frame, kind_read, formats, unread, said, options.points, left_out)
 
 
 def recognized(files: Any, name: str | None = None) -> str | None:
@@ -378,5 +401,10 @@ def _read(
             raise InputError(
                 f"{content.where}: not in the format {format.name}, or damaged: {error}"
             ) from None
-        forbid(not frame.height, f"{content.name}: no votes; scores need two systems for a prompt")
+        forbid(
+            not frame.height,
+            f"{content.name}: no votes; scores need two systems for a prompt, and are grades with "
+            "{advice}",
+            advice={"scale": "1-10"},
+        )
         yield content.name, frame, remark

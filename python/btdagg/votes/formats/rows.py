@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from btdagg._util.wording import counted
 from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes.scale import listed
 from btdagg.votes.schema import LABELS, PASS_WORDS, VOTES, lead
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from btdagg.votes.formats.content import ImportOptions
 
 CHOICE = "\0choice"  # a column: which of several answers to a request
+INPUT = "\0input"  # a column: what an item, or the group, was asked
 HUMAN = "human"  # a person without a name
 _HOW_STRONG = ("margin", "strength", *PROBABILITIES)
 _FIRST = (
@@ -136,6 +138,44 @@ def graded(table: Table, options: ImportOptions) -> pl.DataFrame:
         parts = [name for name in ("group", "turn", "system") if name in frame]
         frame = frame.with_columns(item=pl.concat_str(parts, separator="|", ignore_nulls=True))
     return frame
+
+
+def told_apart(parts: list[pl.DataFrame]) -> tuple[list[pl.DataFrame], str | None]:
+    """Number the ids that stand for several inputs, over all files, and remark on them."""
+    keys = [
+        part.select(
+            pl.col("item" if "item" in part else "group").alias("id"),
+            # Ids of items may begin again in another task.
+            task="task" if {"item", "task"} <= {*part.columns} else pl.lit(None, pl.String),
+            input=INPUT if INPUT in part else pl.lit(None, pl.String),
+        )
+        for part in parts
+    ]
+    inputs = pl.concat(keys, how="vertical_relaxed").drop_nulls("input").unique(maintain_order=True)
+    inputs = inputs.with_columns(number=pl.int_range(1, pl.len() + 1).over("id", "task"))
+    repeated = inputs.filter(pl.col("number") > 1)
+    parts = [part.drop(INPUT, strict=False) for part in parts]
+    if not repeated.height:
+        return parts, None
+    named = []
+    for part, key in zip(parts, keys, strict=True):
+        column = "item" if "item" in part else "group"
+        whole = key.join(
+            repeated,
+            on=["id", "task", "input"],
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        numbered = pl.concat_str(pl.col("id"), pl.lit(" #"), pl.col("number"))
+        ids = whole.select(pl.coalesce(numbered, pl.col("id").cast(pl.String)).alias(column))
+        named.append(part.with_columns(ids))
+    first = repeated.row(0, named=True)
+    n_ids = repeated.select("id", "task").n_unique()
+    return named, (
+        f"{counted(n_ids, 'id')} with several inputs: they are told apart by a number, so that the "
+        f"second input of {str(first['id'])!r} is '{first['id']} #2'"
+    )
 
 
 def finished(parts: list[pl.DataFrame], are_grades: bool = False) -> pl.DataFrame:

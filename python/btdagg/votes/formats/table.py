@@ -15,7 +15,7 @@ from btdagg.votes.schema import lead, parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
-from btdagg.votes.words import in_own_orders, in_own_words
+from btdagg.votes.words import UNPARSABLE, in_own_orders, in_own_words
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
 # Columns that are votes where no other is.
@@ -130,8 +130,12 @@ def _grades(
     parts = []
     for kind, name, column in columns:
         added = [pl.lit(name).alias(kind)] if kind else []
-        score = as_text(table, column).alias("score")
-        parts.append(table.rows.select(NUMBER, *dict.fromkeys(kept), score).with_columns(added))
+        score = as_text(table, column)
+        if column == "score" and "label" in table.columns:
+            label = as_text(table, "label").str.strip_chars()
+            score = pl.when(label.str.to_uppercase() == UNPARSABLE).then(label).otherwise(score)
+        cells = table.rows.select(NUMBER, *dict.fromkeys(kept), score.alias("score"))
+        parts.append(cells.with_columns(added))
     whole = table.with_data(pl.concat(parts).sort(NUMBER, maintain_order=True))
     rows = parse(whole, {name: KINDS[name] for name in kept if name in KINDS})
     if {"item", "system"} <= {*kept}:
