@@ -207,6 +207,26 @@ def test_ids_that_are_there_twice_in_a_subset_are_said():
     assert read_grades(document(once)).remarks == ()
 
 
+def test_logs_of_inspect_in_which_an_id_has_another_input_are_remarked(cli):
+    inspect = pytest.importorskip("inspect_ai")
+    from inspect_ai.scorer import Score, mean, scorer
+
+    @scorer(metrics=[mean()], name="judged")
+    def judged():
+        async def score(state, target):
+            return Score(value="A")
+
+        return score
+
+    for asked in ("x", "x", "y"):
+        task = inspect.Task(dataset=[inspect.dataset.Sample(input=asked, id=1)], scorer=judged())
+        inspect.eval(task, model="mockllm/model", log_dir=f"logs-{asked}", display="none")
+    assert "several inputs" not in cli("import", "logs-x", "-o", "votes.csv")[2]
+    error = cli("import", "logs-x", "logs-y", "-o", "both.csv")[2]
+    assert "samples with one id and several inputs are read as one item: 1" in error
+    assert "Warning" not in error
+
+
 # Graders that failed
 
 

@@ -48,11 +48,12 @@ def import_(
             "scale=1-10 (or pass/fail, or 0,0.5,1) reads scores as grades; scale=x10 turns "
             "scores from 0 to 1 into grades from 0 to 10. criteria.tone=COLUMN and "
             "judges.ada=COLUMN name the columns with the grades of a criterion or a judge. "
-            "format=NAME replaces recognition by content: openai-batch, fastchat, "
-            "fastchat-scores, arena-hard, lmsys, promptfoo, deepeval, openai-evals, "
-            "braintrust, langsmith, rewardbench, label-studio, argilla, inspect, table or the "
-            "format of an installed package. scorer=NAME picks the scorer of inspect, or the "
-            "metric of promptfoo. Repeat for more keys.",
+            "format=NAME replaces recognition by content: openai-batch, anthropic-batch, "
+            "gemini-batch, bedrock-batch, alpaca-eval, fastchat, fastchat-scores, arena-hard, "
+            "lmsys, promptfoo, deepeval, openai-evals, braintrust, langsmith, rewardbench, "
+            "label-studio, argilla, inspect, table or the format of an installed package. "
+            "scorer=NAME picks the scorer of inspect, or the metric of promptfoo. Repeat for "
+            "more keys.",
         ),
     ] = None,
     kind: Annotated[

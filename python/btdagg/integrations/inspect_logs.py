@@ -60,6 +60,10 @@ class Meanings(NamedTuple):
     scale: Scale
 
 
+class LogWarning(UserWarning):
+    """Logs of which a part is not read, or is doubtful."""
+
+
 _UNGRADED = "Grade not found in model output"
 
 
@@ -271,6 +275,7 @@ def read_inspect_votes(
     rows: list[dict[str, Any]] = []
     last: Counter[str] = Counter()
     evaluated: dict[str, set[tuple[str, str]]] = {}
+    asked: dict[tuple[str, Any], set[str]] = {}
     for log in _runs(logs):
         name, task = _scorer_of(log, scorer), log.eval.task
         judge = _judge_of(log, name)
@@ -279,6 +284,7 @@ def read_inspect_votes(
         judged = [(sample, _votes_of_sample(sample, name, by_word)) for sample in log.samples or []]
         shown = {sample.epoch: [vote.order for vote in votes] for sample, votes in judged if votes}
         for sample, votes in judged:
+            asked.setdefault((task, sample.id), set()).add(_text_of(sample.input))
             score = (sample.scores or {}).get(name)
             metadata = (score.metadata or {}) if score else {}
             own_judge = metadata.get("judge", judge)
@@ -299,6 +305,9 @@ def read_inspect_votes(
                     }
                 )
         last[task] += max((sample.epoch for sample, _ in judged), default=0)
+    if several := [repr(item) for (_, item), texts in asked.items() if len(texts) > 1]:
+        text = f"samples with one id and several inputs are read as one item: {listing(several)}"
+        warnings.warn(text, LogWarning, stacklevel=2)
     return read_votes(_columns_of(rows, extra), scale=scale)
 
 
@@ -421,7 +430,7 @@ def _runs(logs: Log | Iterable[Log]) -> Iterator[EvalLog]:
     places = listing(_place(runs[run][-1]) for run in empty)
     forbid(len(empty) == len(runs), f"{places or 'logs'}: no log has samples")
     if empty:
-        warnings.warn(f"logs without samples, left out: {places}", stacklevel=3)
+        warnings.warn(f"logs without samples, left out: {places}", LogWarning, stacklevel=3)
     for run, attempts in runs.items():
         if run in empty:
             continue
@@ -502,6 +511,11 @@ def _why(sample: EvalSample) -> str:
     if sample.invalidation is not None:
         return "invalidated"
     return "unscored" if sample.error is None else "error"
+
+
+def _text_of(asked: Any) -> str:
+    # Messages have ids of their own in each log.
+    return asked if isinstance(asked, str) else "\n".join(message.text for message in asked)
 
 
 def _metadata(sample: EvalSample, columns: Mapping[str, str]) -> dict[str, Any]:

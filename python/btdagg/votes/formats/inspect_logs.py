@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import polars as pl
@@ -15,9 +16,13 @@ def _recognizes(content: Content) -> bool:
     return is_log or content.path.lower().endswith(".eval")
 
 
-def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame, None]:
+def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame, str | None]:
     # A retried log repeats another, whose samples count once.
-    from btdagg.integrations.inspect import read_inspect_labels, read_inspect_votes
+    from btdagg.integrations.inspect_logs import (
+        LogWarning,
+        read_inspect_labels,
+        read_inspect_votes,
+    )
 
     paths = [content.path for content in contents]
     columns = dict(options.columns)
@@ -25,11 +30,15 @@ def _read(contents: list[Content], options: ImportOptions) -> tuple[pl.DataFrame
     scale = PAIRS if options.points is None else Scale(options.points)
     kind = scale.mode.column
     how: Any = {"words": options.words, "columns": columns, "scale": scale}
-    if label is None:
-        votes = read_inspect_votes(paths, scorer=options.name, **how)
-        return votes.frame.rename({"vote": kind}), None
-    labels = read_inspect_labels(paths, label, **how)
-    return labels.frame.vstack(labels.unlabelled).rename({"label": kind}), None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if label is None:
+            frame = read_inspect_votes(paths, scorer=options.name, **how).frame
+        else:
+            labels = read_inspect_labels(paths, label, **how)
+            frame = labels.frame.vstack(labels.unlabelled)
+    remarks = [str(w.message) for w in caught if issubclass(w.category, LogWarning)]
+    return frame.rename({"vote" if label is None else "label": kind}), "; ".join(remarks) or None
 
 
 FORMAT = Format(

@@ -46,8 +46,8 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]
     for number, (result, (group, sample, asked)) in enumerate(tests):
         content.row = number + 1
         for assertion in _assertions(result):
-            name = _metric(assertion)
-            if not (_is_of_model(assertion) or options.name or name in content.left_out):
+            name, is_read = _metric(assertion), _is_of_model(assertion) or options.name
+            if not is_read and name not in ("None", *content.left_out):
                 content.left_out.append(name)
         for task, assertion, component in _graded(result):
             kind = _kind(assertion)

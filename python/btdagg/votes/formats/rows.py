@@ -142,9 +142,11 @@ def graded(table: Table, options: ImportOptions) -> pl.DataFrame:
 
 def told_apart(parts: list[pl.DataFrame]) -> tuple[list[pl.DataFrame], str | None]:
     """Number the ids that stand for several inputs, over all files, and remark on them."""
+    if not any(INPUT in part for part in parts):
+        return parts, None
     keys = [
         part.select(
-            pl.col("item" if "item" in part else "group").alias("id"),
+            id=pl.col("item" if "item" in part else "group").cast(pl.String),
             # Ids of items may begin again in another task.
             task="task" if {"item", "task"} <= {*part.columns} else pl.lit(None, pl.String),
             input=INPUT if INPUT in part else pl.lit(None, pl.String),
@@ -168,13 +170,13 @@ def told_apart(parts: list[pl.DataFrame]) -> tuple[list[pl.DataFrame], str | Non
             maintain_order="left",
         )
         numbered = pl.concat_str(pl.col("id"), pl.lit(" #"), pl.col("number"))
-        ids = whole.select(pl.coalesce(numbered, pl.col("id").cast(pl.String)).alias(column))
+        ids = whole.select(pl.coalesce(numbered, "id").alias(column))
         named.append(part.with_columns(ids))
     first = repeated.row(0, named=True)
     n_ids = repeated.select("id", "task").n_unique()
     return named, (
         f"{counted(n_ids, 'id')} with several inputs: they are told apart by a number, so that the "
-        f"second input of {str(first['id'])!r} is '{first['id']} #2'"
+        f"second input of {first['id']!r} is '{first['id']} #2'"
     )
 
 
