@@ -12,18 +12,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from btdagg._util.errors import InputError, forbid, shown
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
+from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted
+from btdagg.project import is_column
 from btdagg.votes import Table, read_table
 from btdagg.votes.formats import read, read_grades
 from btdagg.votes.formats.content import Content
 from btdagg.votes.formats.nested import flat_table
 from btdagg.votes.formats.reading import recognized
 from btdagg.votes.formats.results import FEEDBACK
-from btdagg.votes.grades import scale_of_columns
-from btdagg.votes.schema import PASS_WORDS
+from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_of_columns
+from btdagg.votes.scale import PASS_FAIL
+from btdagg.votes.schema import PASS_WORDS, word_of
 from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, suffix_of
-from btdagg.votes.table import listing
+from btdagg.votes.table import as_text, listing
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
@@ -38,20 +42,23 @@ _CALLED = {
     "judge": "judge_model grader evaluator judge_name",
     "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id "
     "reviewer colleague person",
-    "order": "position shown_first first_shown presentation",
+    "order": "position shown_first first_shown presentation swapped flipped reversed",
     "sample": "run repeat trial attempt iteration seed",
     "group": "prompt_id cluster source_id",
     "criterion": "aspect dimension rubric_item annotation_name metric",
-    "system_a": "generator_1",
-    "system_b": "generator_2",
+    "system_a": "generator_1 model_a model_1",
+    "system_b": "generator_2 model_b model_2",
 }
 # Columns that may be a part of the key of items: whose response it is.
 _SYSTEMS = ("system", "bot", "chatbot", "assistant", "system_name", "variant", "model")
 # Columns of which each has the scores by a criterion.
 _SCORES = re.compile(
-    r"^(?:feedback|(?:output\.)?scores|metrics)[./](?P<name>[^,=]+)|^(?P<of>[^,=]+)[./_ ]score$"
-    r"|^(?:faithfulness|factuality|helpfulness|\w*(?:relevancy|relevance|correctness))$"
+    r"^(?:feedback|(?:output\.)?scores|metrics)[./](?P<name>[^,=]+)"
+    r"|^(?P<of>[^,=]+)(?:[./_ ]score|[./]value)$"
+    r"|^(?:faithfulness|factuality|helpfulness|noise_sensitivity"
+    r"|\w*(?:relevancy|relevance|correctness|precision|recall|similarity))$"
 )
+_TURNED = re.compile("swap|flip|revers|switch|invert")  # in the name of a column of orders
 # What words surely mean; a word that is not here is left to the user.
 _SURELY = {
     **dict.fromkeys(("a", "model_a", "model_1", "response_a", "answer_a", "left"), "A"),
@@ -60,7 +67,7 @@ _SURELY = {
     **dict.fromkeys(("error", "n/a", "na", "none", "null", "skipped", "unparsed"), "missing"),
     **{"candidate": "A", "baseline": "B"},
 }
-_PLACES = {"1": "A", "1.0": "A", "2": "B", "2.0": "B", "1.5": "tie"}  # where there is a 2
+_PLACES = {"1": "A", "1.5": "tie", "2": "B"}  # of AlpacaEval, whose columns are known
 # Words that need no meaning, numbers where there is a -1.
 _OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
 _VERDICTS = ("vote", "score", "label")
@@ -75,6 +82,9 @@ TYPED = {
     "where": "--filter ",
 }
 """Options of the commands that follow, by the argument that an error advises."""
+_IMPORTED = ("", "format", "turn")  # of which btdagg import writes the last two
+_LONGEST = 40  # characters of a word
+_MANY = 1000  # columns
 _MOST_WORDS = 8  # different ones, in a column of verdicts
 
 
@@ -100,6 +110,7 @@ class FileCheck:
     format: str = "btdagg"
     facts: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
     command: str = ""
     keys: dict[str, Any] = field(default_factory=dict)
@@ -125,7 +136,8 @@ class FileCheck:
         what = f"{self.kind}{'' if self.format == 'btdagg' else f' in the format {self.format}'}"
         what = what.replace("unknown in the format table", "a table").replace("unknown in", "in")
         lines = [f"{self.source}: {'; '.join([what, *facts])}."]
-        return "\n".join([*lines, *(f"  wrong: {problem}" for problem in self.problems)])
+        lines += (f"  wrong: {problem}" for problem in self.problems)
+        return "\n".join([*lines, *(f"  {remark}" for remark in self.remarks)])
 
 
 def _kind_of(table: Table) -> str:
@@ -149,20 +161,29 @@ def table_of(checked: FileCheck) -> Table | None:
         is_piped = checked.source == STANDARD_INPUT
         table = files.table() if is_piped else read_table(checked.source, [])
         checked.kind = _kind_of(table)
+        if checked.kind in ("votes", "labels") and _is_open(table):
+            return _guessed(checked, files, table)
         names: dict[str, Any] = {n: n if n in table.columns else None for n in _CALLED}
         if checked.kind in ("votes", "labels") and _has_two_parts(table, names):
             columns = {"item": ["item", *names["item"][1:]]}
             checked.keys = columns
             checked.options = [f"--set {checked.kind}.item={'+'.join(columns['item'])}"]
+            checked.remarks = _not_used(table, columns, _verdict_in(table, checked.kind))
             return read_table(table, [], columns=columns)
         if checked.kind != "unknown":
             checked.facts = _facts_of_rows(table) if checked.kind == "pairs" else {}
+            verdict = _verdict_in(table, checked.kind)
+            checked.remarks = [] if checked.kind == "pairs" else _not_used(table, {}, verdict)
             return table
     try:
         return _imported(checked, files)
     except InputError as error:
         checked.problems, is_damaged = [error.in_options(TYPED.get)], error.argument != "columns"
         words: Any = error.advice.get("words")
+        if error.advice.get("scale") == PASS_FAIL and recognized(files) == "inspect":
+            table = _imported(checked, files, " --set scale=pass/fail", scale=PASS_FAIL)
+            checked.keys["scale"] = "pass/fail"
+            return table
     try:
         if not isinstance(files, Content):
             return None
@@ -191,17 +212,24 @@ def _facts_of_rows(table: Table) -> dict[str, Any]:
 
 
 def _imported(check: FileCheck, files: Any, options: str = "", **how: Any) -> Table:
-    reader = read if isinstance(how.get("columns", {}).get("criterion", ""), str) else read_grades
+    is_wide = not isinstance(how.get("columns", {}).get("criterion", ""), str)
+    reader = read_grades if is_wide or "scale" in how else read
     imported = reader(files, **how)
     score = imported.frame.get_column("score", default=None)
-    if score is not None and score.dtype.is_float() and score.is_between(0, 1).all():
+    if (
+        "scale" not in how
+        and score is not None
+        and score.dtype.is_float()
+        and score.is_between(0, 1).all()
+    ):
         imported, options = read_grades(files, scale=10, **how), f"{options} --set scale=x10"
     forbid(
         not imported.n_votes,
         f"{check.source}: no vote could be read; reasons: {', '.join(imported.unread)}",
     )
     check.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
-    check.format, check.problems = imported.formats[0], list(imported.remarks)
+    check.format, check.problems = imported.formats[0], []
+    check.remarks = [*imported.remarks, *check.remarks]
     check.facts = {"missing": dict(imported.unread)}
     check.facts |= {"left out:": [*imported.left_out]} if imported.left_out else {}
     name = unused("votes.parquet" if check.kind == "votes" else "labels.csv")
@@ -228,6 +256,11 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
     }
     if names["group"] == names["item"]:
         names["group"] = None
+    if not (names["system_a"] and names["system_b"]):
+        names |= {"system_a": None, "system_b": None}
+    names["order"] = names["order"] or _turned(table)
+    if check.kind == "labels":  # as our columns say
+        names |= {"vote": None, "score": None}
     if names["score"] == "value" and "name" in columns:
         names["criterion"] = "name"
     if names["system_a"] == "generator_1":  # AlpacaEval's annotators are models
@@ -240,6 +273,18 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
     if len(wide) == 1:
         verdict, names["score"], wide = "score", *wide.values(), {}
     check.format, check.facts, check.problems = "table", _facts_of_rows(table), []
+    words, are_all = _words_beside(table, names, wide) if verdict == "score" or wide else ([], True)
+    if words and are_all and len(words) == 1 and not wide:
+        names |= {"vote": words[0], "score": None, "label": None}
+        verdict = "vote"
+    elif words:
+        scores = listing(wide.values() if wide else [str(names["score"])])
+        check.problems = [
+            f"{scores} has one number where {listing(words)} has several words; which column has "
+            "the verdicts?"
+        ]
+        verdict, wide = "score", {}
+        names[verdict] = "..."
     if names["item"] is None or not (verdict or wide):
         if len(columns) == 1 or columns[0].startswith("<"):  # another separator, or a page
             raise InputError(f"{check.source}: no commas between values in {shown(columns[0])}")
@@ -262,7 +307,10 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
     other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
     mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
     is_named = verdict in ("vote", "label")
-    meanings = _meanings(check, table, names[str(verdict)] or "") if is_named else {}
+    if is_named and not (names["system_a"] and names["system_b"]):
+        names |= _named_systems(table, str(names[str(verdict)]))
+        mapping |= {n: c for n in ("system_a", "system_b") if (c := names[n]) not in (None, n)}
+    meanings = _meanings(check, table, names, str(verdict)) if is_named else {}
     orders = _orders(check, table, names["order"])
     said = (("", mapping), ("criteria.", wide), ("words.", meanings), ("orders.", orders))
     options = _options(said)
@@ -281,6 +329,7 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
         name = unused("labels.csv" if verdict == "label" else "votes.parquet")
         check.command = f"btdagg import {shlex.quote(check.source)}{options} -o {name}"
         return None
+    check.remarks = _not_used(table, mapping | wide, str(verdict))
     is_plain = (is_named and not meanings) or is_key
     if is_plain and suffix_of(check.source) != ".json":
         table = read_table(table, [], columns=mapping)
@@ -343,22 +392,143 @@ def _scores_in(table: Table) -> dict[str, str]:
     return criteria
 
 
-def _meanings(check: FileCheck, table: Table, column: str) -> dict[str, str]:
-    words = table.values(column).drop_nulls().str.to_lowercase().unique(maintain_order=True)
+def _meanings(
+    check: FileCheck, table: Table, names: Mapping[str, Any], verdict: str
+) -> dict[str, str]:
+    column = str(names[verdict])
+    words = table.values(column).drop_nulls().str.strip_chars().str.to_lowercase()
+    both = [names[name] for name in ("system_a", "system_b") if names[name]]
+    systems = {word for name in both for word in _texts(table, name)}
+    words = words.unique(maintain_order=True)
+    words = words.filter(~words.is_in([*systems]))
     check.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
-    is_grade = words.str.contains(r"^\d+(\.\d+)?$").all() and not {*words} <= _NUMBERS
+    plain = {*map(word_of, words)}
+    is_grade = words.str.contains(r"^\d+(\.\d+)?$").all() and not plain <= _NUMBERS
+    is_grade &= plain != {"1", "2"}  # which may be places
     if {*words} <= {*PASS_WORDS} or (is_grade and column in ("label", *_CALLED["label"].split())):
         return {}
     if len(words) > _MOST_WORDS and not check.problems:
         check.problems = [f"{column} has {len(words)} different values, too many for verdicts"]
         return {}
-    sure = _SURELY | (_PLACES if {*words} & {"2", "2.0"} else {})
-    # 0 and 1 without -1 may be the places of the responses.
-    ours = _OWN | _NUMBERS if "-1" in words else _OWN
-    unknown = [word for word in words if word not in ours and word not in sure]
+    numbers = {word for word in plain if is_number(word)}
+    # 0 and 1 without -1 may be the places of the responses; on a scale from -2 to 2 who knows.
+    ours = _OWN | (_NUMBERS if "-1" in plain and numbers <= _NUMBERS else set())
+    open_words = [word for word in words if word_of(word) not in ours]
+    sure = _SURELY | (_PLACES if names["system_a"] == "generator_1" else {})
+    unknown = [word for word in open_words if word_of(word) not in sure]
     if unknown and not check.problems:
-        check.problems = [f"unknown words {listing(unknown)} in {column}"]
-    return {word: sure.get(word, "...") for word in words if word not in ours}
+        kind = "labels" if verdict == "label" else "votes"
+        hint = ""
+        if plain <= {"0", "1"}:
+            hint = f"; if they are fail and pass, state it: --set {kind}.scale=pass/fail"
+        elif any(word.startswith("-") for word in numbers):
+            hint = "; if positive numbers say how far A is ahead, name the column margin"
+        check.problems = [f"unknown words {listing(unknown)} in {column}{hint}"]
+    return {word: sure.get(word_of(word), "...") for word in open_words}
+
+
+def _texts(table: Table, column: str) -> set[str]:
+    return {text.strip().lower() for text in table.values(column).drop_nulls()}
+
+
+def _named_systems(table: Table, verdict: str) -> dict[str, str]:
+    """Two columns of which one names the winner in each row whose verdict is no common word."""
+    common = {*_SURELY, *_OWN, *_NUMBERS, ""}
+    texts = (as_text(table, name).str.strip_chars().str.to_lowercase() for name in table.columns)
+    rows = table.frame.select(texts).filter(~pl.col(verdict).is_in(common))
+    named = [
+        name for name in rows.columns if name != verdict and (rows[name] == rows[verdict]).any()
+    ]
+    if len(named) != 2:
+        return {}
+    is_named = pl.any_horizontal(pl.col(name) == pl.col(verdict) for name in named)
+    is_every = rows.select(is_named.all()).item()
+    return dict(zip(("system_a", "system_b"), named, strict=True)) if is_every else {}
+
+
+def _turned(table: Table) -> str | None:
+    """Return a column that may say which responses were shown in the other order."""
+    names = (name for name in table.columns if _TURNED.search(name))
+    return next((name for name in names if 0 < len(_texts(table, name)) <= 2), None)
+
+
+def _words_beside(
+    table: Table, names: Mapping[str, Any], wide: Mapping[str, str]
+) -> tuple[list[str], bool]:
+    """Return columns of several words where a score has one number, and whether all scores do."""
+    used = {column for name, column in names.items() if name not in ("vote", "label")}
+    used |= {*wide.values(), *_SYSTEMS}
+    worded = [
+        name for name in table.columns if name not in used and _are_words(_texts(table, name))
+    ]
+    parts = table.partition([names["criterion"]]) if names["criterion"] and not wide else []
+    beside: list[str] = []
+    n_scores = 0
+    for _, part in parts or [((), table)]:
+        for score in wide.values() or [names["score"]]:
+            stem = re.sub("[./_ ]?(score|value)$", "", score) if wide else ""
+            of_score = [name for name in worded if name.startswith(stem)]
+            numbers = _texts(part, score) - {""}
+            several = [name for name in of_score if len(_texts(part, name) - {""}) > 1]
+            is_code = [name for name in several if _is_code(part, score, name)]
+            beside += several if len(numbers) < 2 else is_code
+            n_scores += len(numbers) < 2 or bool(is_code)
+    n_all = len(parts or [table]) * len(wide or [names["score"]])
+    return [*dict.fromkeys(beside)], n_scores == n_all
+
+
+def _are_words(texts: set[str]) -> bool:
+    texts = texts - {""}
+    are_few = 1 < len(texts) <= _MOST_WORDS and max(map(len, texts)) <= _LONGEST
+    return are_few and not all(map(is_number, texts))
+
+
+def _is_code(table: Table, score: str, words: str) -> bool:
+    """Whether each number stands for one word of pairs, and each word for one number."""
+    if not {*_texts(table, words)} - {""} <= {*_SURELY, *_OWN}:
+        return False
+    pairs = table.frame.select(score, words).drop_nulls().unique()
+    return pairs.height == pairs[score].n_unique() == pairs[words].n_unique()
+
+
+def _is_open(table: Table) -> bool:
+    """Whether a table with our columns leaves open what they mean."""
+    columns = {*table.columns}
+    verdict = next((name for name in ("vote", "label") if name in columns), None)
+    if verdict is not None:
+        words = {*map(word_of, _texts(table, verdict) - {""})}
+        if words and words <= {"0", "1"}:
+            return True
+        has_systems = {"system_a", "system_b"} <= columns
+        if words - {*_SURELY, *PASS_WORDS} and not has_systems and _named_systems(table, verdict):
+            return True
+    of_orders = columns.intersection(_CALLED["order"].split())
+    if "order" not in columns and (of_orders or _turned(table)):
+        return True
+    names = {name: name if name in columns else None for name in _CALLED}
+    return verdict is None and "score" in columns and bool(_words_beside(table, names, {})[0])
+
+
+def _verdict_in(table: Table, kind: str) -> str:
+    names = LABEL_COLUMNS if kind == "labels" else VOTE_COLUMNS
+    return next((name for name in names if name in table.columns), "vote")
+
+
+def _not_used(table: Table, named: Mapping[str, Any], verdict: str) -> list[str]:
+    """Name the columns that are left out, those with numbers first."""
+    used = {part for column in named.values() for part in ([column], column)[type(column) is list]}
+    used |= {*ITEM_NAMES} if {"item"}.isdisjoint({*table.columns, *named}) else set()
+    others = {*_VERDICTS, "grade"} - {verdict}
+    unused = [
+        name
+        for name in table.columns
+        if name not in {*used, *_IMPORTED} and (name in others or not is_column(name))
+    ]
+    are_numbers = {
+        name for name in unused[:_MANY] if all(map(is_number, _texts(table, name) - {""}))
+    }
+    unused.sort(key=lambda name: name not in are_numbers)
+    return [f"not used: {listing(unused)}"] * bool(unused)
 
 
 def _orders(check: FileCheck, table: Table, column: str | None) -> dict[str, str]:
@@ -366,7 +536,10 @@ def _orders(check: FileCheck, table: Table, column: str | None) -> dict[str, str
     unknown = sorted(word for word in words if word.strip().upper() not in ("AB", "BA"))
     if not unknown or len(unknown) > _MOST_WORDS:
         return {}
-    check.problems += [f"the words {listing(unknown)} in {column} are not AB or BA"]
+    check.problems += [
+        f"the words {listing(unknown)} in {column} are not AB or BA; if A is who was shown first, "
+        "also set words.a=first,words.b=second"
+    ]
     return dict.fromkeys(unknown, "...")
 
 

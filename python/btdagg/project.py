@@ -94,7 +94,7 @@ class Columns(dict[str, "str | Sequence[str]"]):
     ) -> None:
         super().__init__(names)
         for name in names:
-            if not _is_column(name):
+            if not is_column(name):
                 raise InputError(argument=name, got=names[name], expected=_nearest(name, COLUMNS))
         self.words, self.orders, self.scale = words, orders, scale
 
@@ -320,7 +320,7 @@ class Project:
         """Return the parts of a column of a table, as the file has them; else the default."""
         path = (kind, name) if name in self.keys.get(kind, {}) else (name,)
         value = self.said(kind, name, default)
-        value = self._answer(path, value) if _is_column(name) else default
+        value = self._answer(path, value) if is_column(name) else default
         return value.split("+") if isinstance(value, str) else value
 
     def scale(self, kind: str, table: Table | None = None) -> Scale | None:
@@ -666,7 +666,7 @@ def _faults(
         elif (
             name in ("format", "scorer")
             or (table and name == "file")
-            or _is_column(name)
+            or is_column(name)
             or (not table and name in SETTINGS)
         ):
             if not is_text and not (is_list and value):
@@ -676,7 +676,8 @@ def _faults(
             yield path, value, f"no such key, expected {_nearest(name, known)}"
 
 
-def _is_column(name: str) -> bool:
+def is_column(name: str) -> bool:
+    """Whether a column of a table may be called so by our names."""
     return name in COLUMNS or _OTHER_COLUMN.fullmatch(name) is not None
 
 

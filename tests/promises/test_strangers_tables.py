@@ -31,10 +31,6 @@ def checked(cli, *files):
     return status, out + err
 
 
-def next_of(out):
-    return next(line for line in out.splitlines() if line.startswith("Next"))
-
-
 # Values are read as they are
 
 
@@ -223,3 +219,184 @@ def test_a_value_may_have_commas_and_signs(folder, cli):
     status, _, err = cli("import", "v.csv", "--set", keys, "-o", "out.csv")
     assert status == 0, err
     assert pl.read_csv("out.csv")["judge"].to_list() == ["a,b=c"] * 2
+
+
+# What a file leaves open is asked
+
+
+def asked(cli, *files):
+    """Words and columns that the command of a check leaves open, after it says what is wrong."""
+    status, text = checked(cli, *files)
+    assert status == 2, text
+    assert "  wrong: " in text
+    return text
+
+
+@pytest.mark.parametrize(
+    "numbers", [(-2, -1, 0, 1, 2), (-1, 0, 1, 2), (1, 2), (0, 1), (0, 1, 2), (1,)]
+)
+@pytest.mark.parametrize("form", ["csv", "parquet", "label-studio"])
+def test_numbers_are_never_sides_for_certain(folder, cli, form, numbers):
+    rows = [(f"x{n}", numbers[n % len(numbers)]) for n in range(24)]
+    if form == "label-studio":
+        results = [
+            {"value": {"choices": [str(v)]}, "type": "choices", "from_name": "p"} for _, v in rows
+        ]
+        tasks = [
+            {"id": n, "data": {}, "annotations": [{"completed_by": 1, "result": [result]}]}
+            for n, result in enumerate(results)
+        ]
+        (folder / "v.json").write_text(json.dumps(tasks))
+        text = checked(cli, "v.json")[1]
+    else:
+        frame = pl.DataFrame(rows, schema=["id", "preference"], orient="row")
+        frame.write_csv("v.csv") if form == "csv" else frame.write_parquet("v.parquet")
+        text = asked(cli, f"v.{form}")
+    for number in (-2, -1, 0, 1, 2):
+        for meaning in ("A", "B", "tie"):
+            assert f"words.{number}={meaning}" not in text
+
+
+@pytest.mark.parametrize("column", ["vote", "label"])
+def test_only_0_and_1_are_not_taken_for_a_tie_and_a(folder, cli, column):
+    rows = [(f"x{n}", n % 2) for n in range(24)]
+    (folder / "v.csv").write_text(rows_of(("item", column), rows))
+    text = asked(cli, "v.csv")
+    assert "words.0=...,words.1=..." in text
+    assert f"{column}s.scale=pass/fail" in text
+    (folder / "v.csv").write_text(rows_of(("item", column), [*rows, ("x24", -1)]))
+    assert checked(cli, "v.csv")[0] == 0
+
+
+ARENA = [
+    ("q0", "ant", "bee", "ant", 1),
+    ("q1", "bee", "ant", "bee", 1),
+    ("q2", "ant", "bee", "tie", 0),
+    ("q3", "bee", "ant", "Ant ", -1),
+]
+
+
+@pytest.mark.parametrize("names", [("system_a", "system_b"), ("left model", "opponent")])
+@pytest.mark.parametrize("verdict", ["winner", "vote", "label"])
+def test_a_winner_that_is_named_by_its_system_is_compared_with_the_sides(
+    folder, cli, names, verdict
+):
+    rows = [(f"{row[0]}-{n}", *row[1:4]) for n in range(6) for row in ARENA]
+    (folder / "v.csv").write_text(rows_of(("id", *names, verdict), rows))
+    status, text = checked(cli, "v.csv")
+    assert (status, "wrong" in text, "words." in text) == (0, False, False)
+    columns = {"item": "id", "vote": verdict, "system_a": names[0], "system_b": names[1]}
+    frame = read_votes("v.csv", columns=columns).frame
+    assert frame["vote"].to_list() == [row[4] for row in ARENA] * 6
+    keys = ",".join(f"{name}={column}" for name, column in columns.items())
+    assert cli("import", "v.csv", "--set", keys, "-o", "w.csv")[0] == 0
+    assert pl.read_csv("w.csv")["vote"].to_list() == [row[4] for row in ARENA] * 6
+
+
+def test_an_arena_whose_winners_are_named_is_read(folder, cli):
+    rows = [row[:4] for row in ARENA]
+    (folder / "v.csv").write_text(rows_of(("id", "model_a", "model_b", "winner"), rows))
+    status, text = checked(cli, "v.csv")
+    assert (status, "words." in text) == (0, False)
+    assert cli("import", "v.csv", "-o", "w.csv")[0] == 0
+    assert pl.read_csv("w.csv")["vote"].to_list() == [1, -1, 0, 1]  # of ant, the first by name
+
+
+def test_a_name_that_is_a_side_too_is_refused_where_the_two_differ(folder):
+    rows = {"item": [1, 2], "system_a": ["A", "B"], "system_b": ["B", "A"], "vote": ["A", "A"]}
+    with pytest.raises(InputError) as caught:
+        read_votes(rows)
+    assert (caught.value.row, caught.value.got) == (2, "A")
+    assert read_votes(rows, words={"A": "A", "B": "B"}).frame["vote"].to_list() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["swapped", "flipped", "is_reversed", "was_switched", "AB swap"])
+@pytest.mark.parametrize("verdict", ["winner", "vote"])
+def test_a_column_that_may_say_the_order_is_asked_about(folder, cli, name, verdict):
+    rows = [(item, vote, ("False", "True")[n % 2]) for n, (item, vote) in enumerate(VOTES)]
+    (folder / "v.csv").write_text(rows_of(("item", verdict, name), rows))
+    text = asked(cli, "v.csv")
+    assert f"order={name.lower()},orders.False=...,orders.True=..." in text
+    assert "words.a=first,words.b=second" in text
+
+
+@pytest.mark.parametrize("number", ["0", "", "1.0"])
+@pytest.mark.parametrize("word_column", ["stringValue", "label", "comment"])
+def test_words_beside_a_number_that_never_varies_are_the_verdicts(folder, cli, number, word_column):
+    rows = [(f"t{n}", "verdict", number, vote, "EVAL") for n, (_, vote) in enumerate(VOTES)]
+    head = ("traceId", "name", "value", word_column, "source")
+    (folder / "v.csv").write_text(rows_of(head, rows))
+    status, text = checked(cli, "v.csv")
+    assert (status, "ties 25%" in text) == (0, True), text
+    unknown = [(*row[:3], ("good", "bad")[n % 2], "EVAL") for n, row in enumerate(rows)]
+    (folder / "v.csv").write_text(rows_of(head, unknown))
+    assert "words.good=...,words.bad=..." in asked(cli, "v.csv")
+    mixed = [*rows, *(("t9", "tone", n / 4, "", "EVAL") for n in range(3))]
+    (folder / "v.csv").write_text(rows_of(head, mixed))
+    assert word_column.lower() in asked(cli, "v.csv")
+
+
+def test_words_beside_a_number_of_ours_or_of_each_criterion_are_asked_about(folder, cli):
+    rows = [(f"t{n}", 0, vote) for n, (_, vote) in enumerate(VOTES)]
+    (folder / "v.csv").write_text(rows_of(("item", "score", "verdict"), rows))
+    assert "ties 25%" in checked(cli, "v.csv")[1]
+    head = ("trace_id", "tone.score", "tone.label", "facts.score")
+    (folder / "v.csv").write_text(rows_of(head, [(*row, n % 4) for n, row in enumerate(rows)]))
+    assert "tone.label" in asked(cli, "v.csv")
+
+
+def test_numbers_that_code_words_of_pairs_are_not_grades(folder, cli):
+    codes = {"A": 0, "tie": 1, "B": 2}
+    rows = [(f"t{n}", codes[vote], vote) for n, (_, vote) in enumerate(VOTES)]
+    (folder / "v.csv").write_text(rows_of(("traceId", "value", "stringValue"), rows))
+    assert "ties 25%" in checked(cli, "v.csv")[1]
+
+
+def test_grades_beside_words_that_say_them_are_grades(folder, cli):
+    rows = [(f"t{n}", 1 + n % 3, ("bad", "fair", "good")[n % 3], "x" * (n % 2)) for n in range(30)]
+    (folder / "v.csv").write_text(rows_of(("trace_id", "score", "word", "arm"), rows))
+    status, text = checked(cli, "v.csv")
+    assert (status, "mean grade 2.00" in text) == (0, True)
+
+
+@pytest.mark.parametrize("head", ["item,vote", "qid,winner", "item,label", "case,rating"])
+def test_columns_that_are_not_used_are_named(folder, cli, head):
+    rows = [(n, 1 + n % 3 if "rating" in head else "AB"[n % 2], n / 7, 3, "x") for n in range(24)]
+    (folder / "v.csv").write_text(
+        rows_of((*head.split(","), "latency", "context_quality", "note"), rows)
+    )
+    (line,) = (line for line in checked(cli, "v.csv")[1].splitlines() if "not used" in line)
+    assert {"latency", "context_quality", "note"} <= {*line.replace(",", " ").split()}
+
+
+def test_a_label_beside_votes_is_said_not_to_be_used(folder, cli):
+    rows = [(n, "AB"[n % 2], "BA"[n % 2]) for n in range(24)]
+    (folder / "v.csv").write_text(rows_of(("item", "vote", "label"), rows))
+    assert "not used: label" in checked(cli, "v.csv")[1]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "criterion"),
+    [
+        ("context_precision", ("0.4999", "1.0"), "context_precision"),
+        ("answer_similarity", ("0.3", "0.9"), "answer_similarity"),
+        ("correctness/value", ("yes", "no"), "correctness"),
+        ("tone/value", ("3", "5"), "tone"),
+    ],
+)
+def test_columns_of_scores_of_other_tools_are_read(folder, cli, column, values, criterion):
+    rows = [(f"r{n}", values[n % 2], values[n // 2 % 2]) for n in range(20)]
+    (folder / "v.csv").write_text(rows_of(("trace_id", column, "faithfulness"), rows))
+    text = checked(cli, "v.csv")[1]
+    assert f"{criterion} 20" in text
+    assert "faithfulness 20" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["id,winner\na,A\nb,unsure\n", "id,winner,order\na,A,1\nb,B,2\n", "id,thing\na,0\nb,1\n"],
+)
+@pytest.mark.parametrize("options", [[], ["--save"], ["--json"]])
+def test_check_ends_with_status_2_where_something_is_wrong(folder, cli, text, options):
+    (folder / "v.csv").write_text(text)
+    assert cli("check", "v.csv", *options)[0] == 2

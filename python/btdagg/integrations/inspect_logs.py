@@ -20,7 +20,7 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
 from btdagg.votes.schema import PASS_WORDS, VOTE_WORDS
 from btdagg.votes.standings import FACTS, columns_needed
 from btdagg.votes.table import listing
@@ -46,6 +46,7 @@ Words: TypeAlias = Mapping[str, object]
 ORDERS = ("AB", "BA")
 ANSWERS = "answers"  # what `pairwise` keeps in the metadata of a score: by order, a status
 NAMES = dict(zip(PAIRS.points, PAIRS.names, strict=True))
+_LETTERS = {CORRECT.lower(): 1, PARTIAL.lower(): 0.5, INCORRECT.lower(): 0, **PASS_WORDS}
 # What may be large in a sample, and says nothing of its votes.
 _NOT_READ = {"messages", "events", "store", "attachments", "output", "timelines"}
 
@@ -89,10 +90,9 @@ def tally_of(votes: Iterable[ScoreVote]) -> Counter[float | None]:
 def meanings(words: Words | None, scale: Scale = PAIRS) -> Meanings:
     """Return what values mean: words of btdagg's tables, Inspect's letters, and `words`."""
     missing = {NOANSWER.lower(): None, "": None}
-    letters = {CORRECT.lower(): 1, PARTIAL.lower(): 0.5, INCORRECT.lower(): 0, **PASS_WORDS}
     vote_words: Mapping[str, float] = VOTE_WORDS
     if not scale.mirrored:
-        vote_words = {word: of for word, of in letters.items() if {0, 1, of} <= {*scale.points}}
+        vote_words = {word: of for word, of in _LETTERS.items() if {0, 1, of} <= {*scale.points}}
     return Meanings({**vote_words, **missing, **meanings_of(words, scale)}, scale)
 
 
@@ -111,10 +111,11 @@ def vote_of_value(value: object, meant: Meanings, where: str) -> float | None:
     if math.isnan(number):
         return None
     if number not in scale.points:
-        raise InputError(
-            f"{where}: {value!r}, expected {scale.choices}; for other words pass {{advice}}",
-            advice={"words": {"...": "..."}},
-        )
+        is_grade = scale.mirrored and word in _LETTERS
+        advice = {"scale": PASS_FAIL} if is_grade else {"words": {str(value): "..."}}
+        what = "responses that pass or fail are read with" if is_grade else "for other words pass"
+        expected = f"expected {scale.choices}; {what} {{advice}}"
+        raise InputError(f"{where}: {value!r}, {expected}", advice=advice)
     return int(number) if number.is_integer() else number
 
 

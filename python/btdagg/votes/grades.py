@@ -153,10 +153,11 @@ def likely_scale(
     has_fractions = len(whole) < len(points)
     if has_fractions and len(whole) < 3:
         return Scale(points) if 1 < len(points) < _MOST else None
-    low, high = (math.floor(points[0]), math.ceil(points[-1])) if points else (1, 5)
+    ends = whole if column in _OF_PEOPLE else points  # whose fractions are means
+    low, high = (math.floor(ends[0]), math.ceil(ends[-1])) if ends else (1, 5)
     if low >= 0:
         low, high = min(low, 1), next((top for top in _TOPS if high <= top), high)
-    if not has_fractions or column in _OF_PEOPLE:  # whose fractions are means
+    if not has_fractions or column in _OF_PEOPLE:
         points = range(low, high + 1)
     elif per_point := next((n for n in _PER_POINT if _are_whole(points, n)), None):
         points = [k / per_point for k in range(low * per_point, high * per_point + 1)]

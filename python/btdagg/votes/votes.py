@@ -54,7 +54,7 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
-from btdagg.votes.words import in_own_orders, in_own_words, voted
+from btdagg.votes.words import in_own_orders, in_own_words, names_systems, voted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -514,8 +514,8 @@ def read_votes(
         return named(_grades_of(table, column, scale, words))
     if order is not None:
         table = in_own_orders(table, order)
-    if words is not None and scale == PAIRS:
-        table, words = in_own_words(table, words), None
+    if scale == PAIRS and (words is not None or names_systems(table, "vote")):
+        table, words = in_own_words(table, words or {}), None
     is_chosen = strength is not None or full_margin is not None
     if are_counts(table):
         counts = _counts_of(table, scale)

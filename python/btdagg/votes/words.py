@@ -23,6 +23,7 @@ _MEANINGS: dict[str, int | None] = {
 UNPARSABLE = "NOT_PARSABLE"
 """What Phoenix labels an answer that it could not read, beside a score of 0."""
 SHOWN = {"first": 1, "second": -1}  # the vote where A is shown first
+_SYSTEMS = ("system_a", "system_b")
 _MOST_WORDS = 12  # that are listed
 _LONGEST = 60  # of a word, in characters
 
@@ -56,8 +57,23 @@ def grade_words(words: Mapping[str, object] | None) -> dict[str, float | None]:
     return grades
 
 
-def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
-    """Add the column `VOTE`, Int8: what the words of a column mean."""
+def names_systems(table: Table, column: str) -> bool:
+    """Whether a vote is the name of its row's `system_a` or `system_b`."""
+    is_text = table.schema.get(column) == pl.String
+    if not is_text or not {*_SYSTEMS} <= {*table.columns}:
+        return False
+    word = _words_in(table, column)
+    is_name = pl.any_horizontal(word == _words_in(table, name) for name in _SYSTEMS)
+    return bool(table.collect(table.data.lazy().select(is_name.any())).item())
+
+
+def voted(
+    table: Table,
+    column: str,
+    words: Mapping[str, int | None],
+    systems: tuple[str, str] = _SYSTEMS,
+) -> Table:
+    """Add the column `VOTE`, Int8: what the words of a column mean; names of systems are theirs."""
     word = _words_in(table, column)
     meant = word.replace(
         {schema.word_of(name): "" if vote is None else str(vote) for name, vote in words.items()}
@@ -65,6 +81,14 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
     added = table.with_columns([meant.alias(VOTE)])
     parser = schema.votes(added, VOTE)
     ((is_bad, expected),) = parser.checks
+    value = parser.value
+    if {*systems} <= {*table.columns}:
+        is_a, is_b = (word.eq_missing(_words_in(table, name)) for name in systems)
+        side = pl.when(is_a & ~is_b).then(1).when(is_b & ~is_a).then(-1).cast(pl.Int8)
+        is_said = word.is_in([schema.word_of(name) for name in words])
+        other = f"a side that no {' or '.join(systems)} is called; {{advice}} says what it means"
+        refuse(added, (side != value) & ~is_said, column, other, {"words": None})
+        is_bad, value = is_bad & side.is_null(), pl.coalesce(value, side)
     unknown = added.data.lazy().filter(is_bad).group_by(word.alias(column))
     bad = added.collect(unknown.len())
     if bad.height:
@@ -85,7 +109,7 @@ def voted(table: Table, column: str, words: Mapping[str, int | None]) -> Table:
             refuse(added, is_bad, column, text, {"scale": likely_scale(table, column)})
         words_to_say = {"words": dict.fromkeys([*numbers][:_MOST_WORDS], "...")}
         refuse(added, is_bad, column, f"{expected}; {_unknown(numbers)}", words_to_say)
-    return added.with_columns([parser.value.alias(VOTE)])
+    return added.with_columns([value.alias(VOTE)])
 
 
 def in_own_words(table: Table, words: Mapping[str, object], column: str = "vote") -> Table:

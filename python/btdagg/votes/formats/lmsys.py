@@ -166,7 +166,8 @@ def _has_pairs(content: Content) -> bool:
 def _read_pairs(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, None]:
     table = content.table()
     if "winner" in table.columns:
-        table = voted(table, "winner", {**_WORDS, **as_words(options.words)})
+        meanings = {**_WORDS, **as_words(options.words)}
+        table = voted(table, "winner", meanings, ("model_a", "model_b"))
     else:
         table = _of_flags(table)
     question = next((name for name in _ITEMS if name in table.columns), "question_id")
