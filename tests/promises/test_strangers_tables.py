@@ -400,3 +400,33 @@ def test_columns_of_scores_of_other_tools_are_read(folder, cli, column, values, 
 def test_check_ends_with_status_2_where_something_is_wrong(folder, cli, text, options):
     (folder / "v.csv").write_text(text)
     assert cli("check", "v.csv", *options)[0] == 2
+
+
+# Ids
+
+
+@pytest.mark.parametrize(
+    ("of_votes", "of_labels", "difference"),
+    [
+        ("cafe\u0301-{}", "caf\u00e9-{}", "NFC"),
+        ("Case-{}", "case-{}", "case"),
+        ("a b-{}", "ab-{}", "blanks"),
+        ("q\u200b-{}", "q-{}", "invisible"),
+        ("007{}", "7{}", "leading zeros"),
+        ("item-0{}", "item-{}", "leading zeros"),
+    ],
+)
+@pytest.mark.parametrize("n_matching", [0, 6])
+def test_ids_that_only_look_alike_are_named(
+    folder, cli, of_votes, of_labels, difference, n_matching
+):
+    votes = [
+        (of_labels.format(n) if n < n_matching else of_votes.format(n), vote)
+        for n, vote in [(n, "AB"[n % 2]) for n in range(16) for _ in range(2)]
+    ]
+    labels = [(of_labels.format(n), "AB"[n % 2]) for n in range(16)]
+    (folder / "v.csv").write_text(rows_of(("item", "vote"), votes), encoding="utf-8")
+    (folder / "l.csv").write_text(rows_of(("item", "label"), labels), encoding="utf-8")
+    status, out, err = cli("estimate", "v.csv", "l.csv")
+    assert status == (2 if n_matching == 0 else 0)
+    assert difference in out + err

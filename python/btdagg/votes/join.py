@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial, reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,10 +204,42 @@ def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str
         task, tasks = votes.values("task").drop_nulls()[:1].to_list(), labels.values("task")
         return f"{labels.source}: no row has task {''.join(task)!r}; found {listing(tasks)}"
     voted = f"item {ids[:1].tolist()[0]!r}" if len(ids) else "no item"
+    alike = _like_ids(ids.tolist(), labels.frame["item"].to_list())
     return (
         f"no item has both votes and a label: the first item of the votes is {voted}, that of "
-        f"{labels.source} is item {labels.frame['item'][0]!r}"
+        f"{labels.source} is item {labels.frame['item'][0]!r}{alike and f'; {alike}'}"
     )
+
+
+_MANY = 100_000  # ids that are looked at
+# Forms that do not show a difference of two ids, by its name.
+_FORMS: dict[str, Callable[[str], str]] = {
+    "the Unicode form of their letters (NFC or NFD)": partial(unicodedata.normalize, "NFKC"),
+    "case": str.casefold,
+    "blanks": lambda text: re.sub(r"\s+", "", text),
+    "invisible characters": lambda text: "".join(
+        sign for sign in text if unicodedata.category(sign) not in ("Cf", "Cc")
+    ),
+    "leading zeros": lambda text: re.sub(r"(?<![\d.])0+(?=\d)", "", text),
+    "a decimal point": lambda text: re.sub(r"^(\d+)\.0+$", r"\1", text),
+}
+
+
+def _like_ids(voted: Iterable[Any], labelled: Iterable[Any]) -> str:
+    """Say how ids of votes and of labels, none of which match, differ in what is hard to see."""
+
+    def plain(text: str) -> str:
+        return reduce(lambda form, simpler: simpler(form), _FORMS.values(), text)
+
+    names = {plain(str(name)): str(name) for name in islice(voted, _MANY)}
+    pairs = ((names.get(plain(str(name))), str(name)) for name in labelled)
+    found = [(first, second) for first, second in pairs if first is not None]
+    if not found:
+        return ""
+    first, second = found[0]
+    how = [name for name, form in _FORMS.items() if form(first) == form(second)]
+    kind = how[0] if how else "how they are written"
+    return f"ids of {len(found)} items differ only in {kind}, such as {first!a} and {second!a}"
 
 
 def all_items(
@@ -284,6 +320,11 @@ def all_items(
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
         remarks.append(f"{n_without_votes} labels of {labels.source} belong to items without votes")
+        rest = rows.filter(pl.Series(np.concatenate([~part.is_labelled for part in parts])))["item"]
+        of_tasks = labels_of(labels, votes).frame["item"].cast(pl.String)
+        absent = of_tasks.filter(~of_tasks.is_in(rows["item"].cast(pl.String).implode()))
+        if alike := _like_ids(rest.to_list(), absent.to_list()):
+            remarks.append(alike)
     if 0 < n_without_group < len(rows):
         remarks.append(
             f"{n_without_group} items have no group and count as groups of their own; to give "
