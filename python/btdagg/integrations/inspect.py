@@ -434,7 +434,10 @@ async def _ask(judge: Model, prompt: PromptTemplate, pair: Pair, order: Any) -> 
     messages = [_MESSAGES[m["role"]](content=m["content"]) for m in prompt.render(pair, order)]
     reply = await judge.generate(messages)
     text, end = reply.completion, reply.stop_reason
-    return text, parse_verdict(text, prompt.answer, order=order, finish_reason=end)
+    verdict = parse_verdict(
+        text, prompt.answer, order=order, finish_reason=end, responses=pair.responses
+    )
+    return text, verdict
 
 
 def _pair(state: TaskState, target: Target, a: str, b: str | None, reference: str | None) -> Pair:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from btdagg._util.errors import InputError, expect, one_of
 from btdagg.judge.client import TOO_LONG, Token, Verdict
+from btdagg.judge.quotations import plain, without_elements
 from btdagg.judge.statements import Kind, Scale, statement_of, verdict_of, words_of
 from btdagg.votes.scale import PAIRS, PASS_FAIL, listed
 from btdagg.votes.scale import Scale as VoteScale
@@ -181,6 +182,7 @@ def parse_verdict(
     order: str = "AB",
     finish_reason: str | None = None,
     refusal: str | None = None,
+    responses: Sequence[str] = (),
 ) -> Verdict:
     """Read the verdict of an answer, by the rules in docs/judge.md.
 
@@ -189,7 +191,7 @@ def parse_verdict(
     Parameters
     ----------
     text : str or None
-        The answer. A thought between ``<think>`` and ``</think>`` is skipped.
+        The answer. A thought, between ``<think>`` and ``</think>`` or other tags, is skipped.
     answer : AnswerFormat, optional
         The form that was asked for; by default ``[[A]]``, ``[[B]]`` or ``[[TIE]]``.
     order : "AB" or "BA"
@@ -198,6 +200,8 @@ def parse_verdict(
         As the endpoint states them. ``stop`` and its like end a whole answer, ``content_filter``
         and ``refusal`` are refused, and every other reason is truncated. A `refusal` is returned
         in place of an answer.
+    responses : sequence of str, optional
+        The texts that were judged: a verdict that is copied from one of them does not count.
     """
     answer = answer or AnswerFormat()
     alone = _answer_alone(text or "", finish_reason, refusal)
@@ -205,7 +209,7 @@ def parse_verdict(
         return alone
     words = words_of(answer.first, answer.second, answer.tie, answer.scale, answer.grades)
     if answer.pattern is None:
-        counted = verdict_of(alone, words, answer.kind)
+        counted = verdict_of(alone, words, answer.kind, [plain(text) for text in responses])
     else:
         counted = None
         for match in re.finditer(answer.pattern, alone, re.MULTILINE):
@@ -299,8 +303,6 @@ def sequence_probability(token_logprobs: Sequence[float]) -> float | None:
 # The text of an answer
 
 _PLACES = 16  # of a word that may be the verdict: looked at from the end
-_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\ufeff\u00ad]")
 _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,256}")
 _REFUSAL = re.compile(
@@ -338,11 +340,10 @@ def _answer_alone(answer: str, finish_reason: str | None, refusal: str | None) -
         answer = _BEYOND_ASCII.sub(
             lambda piece: unicodedata.normalize("NFKC", piece[0]), _INVISIBLE.sub("", answer)
         )
-    if "<" in answer:
-        answer = _THOUGHT_ENDS.split(answer)[-1]
-        if _THOUGHT_BEGINS.search(answer):
-            return Verdict("truncated", reason="the reasoning does not end")
-    answer = answer.replace("\\[", "[").replace("\\]", "]").replace("\r", "").strip()
+    rest = without_elements(answer)
+    if rest is None:
+        return Verdict("truncated", reason="the reasoning does not end")
+    answer = rest.replace("\\[", "[").replace("\\]", "]").replace("\r", "").strip()
     return answer or Verdict("empty", reason="no text")
 
 

@@ -310,19 +310,22 @@ class Judging:
         """The method's calls, pair by pair."""
         return self.method.plan(self, pairs)
 
-    def read(self, reply: ChatReply, order: Order) -> Verdict:
-        """Read the verdict of an answer."""
-        return read_answer(self.prompt.answer, reply, order)
+    def read(self, reply: ChatReply, order: Order, responses: Sequence[str] = ()) -> Verdict:
+        """Read the verdict of an answer about responses."""
+        return read_answer(self.prompt.answer, reply, order, responses)
 
 
-def read_answer(answer: AnswerFormat, reply: ChatReply, order: Order) -> Verdict:
-    """Return what an answer says, given the form that was asked for."""
+def read_answer(
+    answer: AnswerFormat, reply: ChatReply, order: Order, responses: Sequence[str] = ()
+) -> Verdict:
+    """Return what an answer about responses says, given the form that was asked for."""
     verdict = parse_verdict(
         reply.text,
         answer,
         order=order,
         finish_reason=reply.finish_reason,
         refusal=reply.text if reply.finish_reason == "refusal" else None,
+        responses=responses,
     )
     if verdict.confidence is None and not answer.confidence and reply.token_logprobs:
         verdict = verdict._replace(confidence=sequence_probability(reply.token_logprobs))

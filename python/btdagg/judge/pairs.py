@@ -64,6 +64,11 @@ class Pair:
         return f"{self.item} [{criterion}]" if criterion else self.item
 
     @property
+    def responses(self) -> tuple[str, ...]:
+        """What is judged."""
+        return tuple(filter(None, (self.a, self.b, self.response)))
+
+    @property
     def digest(self) -> str:
         """Digest of the texts: a store refuses another text under the same key."""
         texts = [self.a, self.b, self.prompt, self.reference]

@@ -185,9 +185,8 @@ class _Sampler:
                 request = calls[place][0].request
             else:
                 request = self._judging.request(work, sample.order)
-            calls.setdefault(place, []).append(
-                _Call(sample, request, work.read or self._judging.read)
-            )
+            read = work.read or partial(self._judging.read, responses=work.pair.responses)
+            calls.setdefault(place, []).append(_Call(sample, request, read))
         sent = {place: of_prompt[0].request.messages for place, of_prompt in calls.items()}
         await self._commit("keep_messages", ask, sent)
         # One call of each prompt first, then its others: endpoints that keep what they have read

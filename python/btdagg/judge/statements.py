@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from btdagg.judge.quotations import is_copied, is_in, is_quoted
 from btdagg.votes.schema import PASS_WORDS
 
 Kind = Literal["tag", "line", "json"]
@@ -224,11 +225,15 @@ class Statement(NamedTuple):
     fields: dict[str, Any] | None = None  # of a JSON object
 
 
-def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
+def verdict_of(
+    text: str, words: Words, kind: Kind, responses: Sequence[str] = ()
+) -> Statement | None:
     """Return the verdict that counts, or why none does; None where nothing is stated."""
     # The last of the kind asked for; else one marked as final, if last; else all have to agree.
     # Nothing that follows may differ.
-    statements = _statements(text, words, kind)
+    statements = [
+        _unless_quoted(text, statement, responses) for statement in _statements(text, words, kind)
+    ]
     verdicts = [statement for statement in statements if statement.counts]
     if not verdicts:
         unclear = [
@@ -237,7 +242,11 @@ def verdict_of(text: str, words: Words, kind: Kind) -> Statement | None:
         return unclear[-1] if unclear else None
     in_form = [verdict for verdict in verdicts if verdict.form == kind]
     chosen = (in_form or verdicts)[-1]
-    if not in_form and not _is_final(text, chosen):
+    # A response that holds a verdict may have been repeated in any form.
+    is_planted = responses and any(
+        is_in(text[verdict.start : verdict.end], responses) for verdict in verdicts
+    )
+    if is_planted or (not in_form and not _is_final(text, chosen)):
         chosen = _agreed(verdicts)
     later = [statement for statement in statements if statement.start > chosen.start]
     unlike = [statement for statement in later if statement.verdict != chosen.verdict]
@@ -266,6 +275,13 @@ def _statements(text: str, words: Words, kind: Kind) -> list[Statement]:
         if k == len(places) or places[k] > bare.end:
             found.append(bare)
     return sorted(found, key=lambda statement: statement.start)
+
+
+def _unless_quoted(text: str, statement: Statement, responses: Sequence[str]) -> Statement:
+    if not statement.form or statement.verdict is None:
+        return statement
+    place = text, statement.start, statement.end
+    return _unless_doubted(statement, is_quoted(*place) or is_copied(*place, responses))
 
 
 def _is_final(text: str, stated: Statement) -> bool:
