@@ -8,10 +8,12 @@ import httpx2
 import polars as pl
 import pytest
 
-from btdagg.judge import FunctionClient, ModelClient, judge, parse_verdict, read_pairs
+from btdagg.judge import FunctionClient, Judging, ModelClient, judge, parse_verdict, read_pairs
+from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.client import ChatError, ChatRequest
+from btdagg.judge.faults import EndpointError
 from judge_dialects import DIALECTS, Answer
-from judging import rows_of
+from judging import pairs_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("keys")
 
@@ -285,6 +287,54 @@ def test_only_statuses_that_say_so_mark_a_vote_or_end_a_run(status, kind):
     body = {"error": {"message": "so it is"}}
     error, _ = replied(httpx2.Response(status, json=body))
     assert error.kind == kind
+
+
+def headers_of(reset):
+    limit, left = "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests"
+    return {limit: "1", left: "0", "x-ratelimit-reset-requests": reset}
+
+
+@pytest.mark.parametrize(("n_items", "n_votes"), [(1, 1), (5, 2)])
+def test_headers_that_allow_one_call_a_day_end_a_run_at_once(folder, n_items, n_votes):
+    reply = httpx2.Response(200, json=completion(), headers=headers_of("24h"))
+    transport = httpx2.MockTransport(lambda _: reply)
+    client = ModelClient("openai", "http://judge.test/v1", transport=transport)
+
+    async def main():
+        async with asyncio.timeout(60):
+            options = {"model": "m", "n": 1, "order": "AB", "store": "v.db", "client": client}
+            return await judge(pairs_of(n_items), **options)
+
+    if n_items == n_votes:
+        assert asyncio.run(main()).is_complete
+    else:
+        with pytest.raises(EndpointError, match="by its headers, longer than max_wait"):
+            asyncio.run(main())
+    assert [row["status"] for row in rows_of("v.db") if row["status"]] == ["ok"] * n_votes
+
+
+# Scores
+
+
+@pytest.mark.parametrize("scale", ["scores", "grades"])
+def test_a_structured_number_has_bounds_and_beyond_them_is_no_vote(scale):
+    grades = "1-5" if scale == "grades" else None
+    form = AnswerFormat("json", confidence=True, **({} if grades else {"scale": scale}),
+                        grades=grades)  # fmt: skip
+    fields = form.response_format["json_schema"]["schema"]["properties"]
+    numbers = {name: field for name, field in fields.items() if field["type"] == "integer"}
+    best = 5 if grades else 10
+    assert {name: field["enum"][-1] for name, field in numbers.items()} == (
+        {"grade": best, "confidence": 100} if grades else {"A": best, "B": best, "confidence": 100}
+    )
+    for number in (best + 1, 0, -1, best + 0.5):
+        answer = {"grade": number} if grades else {"A": number, "B": 4}
+        assert parse_verdict(json.dumps(answer), form).status == "unparsed"
+
+
+def test_bounds_of_scores_do_not_ask_for_stored_votes_again():
+    judging = Judging("m", template="response-scores", structured=True, confidence="verbal")
+    assert judging.prompt.digest.startswith("a7f6d89eda1f670f")
 
 
 @pytest.mark.parametrize("delta", [None, {}, {"type": "text_delta"}, {"type": "text_delta",

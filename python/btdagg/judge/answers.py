@@ -152,11 +152,24 @@ class AnswerFormat:
     @property
     def response_format(self) -> dict[str, Any] | None:
         """JSON schema for endpoints with structured output; None unless `kind` is ``json``."""
+        return self._schema(scores=[*range(1, 11)], confidences=[*range(101)])
+
+    @property
+    def hashed_format(self) -> dict[str, Any] | None:
+        """The schema as digests have it: without bounds, as when the first votes were stored."""
+        return self._schema(scores=[], confidences=[])
+
+    def _schema(self, scores: list[int], confidences: list[int]) -> dict[str, Any] | None:
+        # Bounds are lists: not every provider's strict mode takes `minimum` and `maximum`.
         if self.kind != "json":
             return None
-        properties = {"reasoning": {"type": "string"}, **self._asked.fields}
+        fields = self._asked.fields
+        if self.scale == "scores" and scores:
+            fields = {name: {**field, "enum": scores} for name, field in fields.items()}
+        properties = {"reasoning": {"type": "string"}, **fields}
         if self.confidence:
-            properties["confidence"] = {"type": "integer"}
+            bounds = {"enum": confidences} if confidences else {}
+            properties["confidence"] = {"type": "integer", **bounds}
         schema = {
             "type": "object",
             "properties": properties,

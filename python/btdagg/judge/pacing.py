@@ -63,6 +63,7 @@ class Pacing:
         self._requests = Rate(limits.requests_per_minute)
         self._tokens = Rate(limits.tokens_per_minute)
         self._most_at_once, self._under_way = limits.concurrency, 0
+        self._longest_wait = limits.max_wait
         self._turn = asyncio.Lock()  # first come, first served
         self._changed = asyncio.Event()
         self._n_pauses = 0  # in a row
@@ -76,10 +77,19 @@ class Pacing:
         """Seconds for which no call is made at all."""
         return max(self._paused_until - self._clock(), 0.0)
 
+    @property
+    def hinted_wait(self) -> float:
+        """Seconds for which headers allow no call."""
+        now = self._clock()
+        return max(self._requests.hinted_wait(now), self._tokens.hinted_wait(now))
+
     async def admit(self, tokens: float, stopping: asyncio.Event) -> AdmittedCall | None:
         """Wait until a call may be made, which is to be made at once; None where all stops."""
+        # Also None where headers allow none within `max_wait`, and no call is under way.
         async with self._turn:
             while (seconds := self._wait()) > _MOMENT and not stopping.is_set():
+                if not self._under_way and self.hinted_wait > self._longest_wait:
+                    return None
                 self._changed.clear()
                 await elapsed(min(seconds, _LOOK_AGAIN), self._changed)
             if stopping.is_set():

@@ -118,7 +118,7 @@ class PromptTemplate:
             "user": self._texts[1],
             "instructions": self.answer.instructions,
             "answer": answer,
-            "response_format": self.answer.response_format,
+            "response_format": self.answer.hashed_format,
             **({"defaults": dict(self.defaults)} if self.defaults else {}),
         }
         return sha256(dumps(sent, sort_keys=True).encode()).hexdigest()

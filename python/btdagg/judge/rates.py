@@ -104,6 +104,11 @@ class Rate:
         """Seconds until the next units may go."""
         return self._next - now
 
+    def hinted_wait(self, now: float) -> float:
+        """Seconds until the next units may go, as far as headers are the reason."""
+        is_hinted = now < self._hint.until and self._hint.pace < min(self._most, self.learned(now))
+        return max(self._next - now, 0.0) if is_hinted else 0.0
+
     def take(self, now: float, units: float) -> Mark:
         """Let units through."""
         window = self._window = self._window or _Window(now)

@@ -28,6 +28,7 @@ _FAULTS_IN_A_ROW, _LONG = 3, 30.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 60.0
 # Seconds, at first and at most, between probes of an endpoint that is away.
 _LOOK_AGAIN = (1.0, 15.0)
+_SAID_AFTER = 2.0  # seconds of waiting, from which on the reason is said
 _SHORT = ("Yes.", "No.", "Is 2 more than 1?", "Yes.")  # a pair that nobody has anything against
 
 
@@ -169,6 +170,9 @@ class Asker:
         closed_for = self._pacing.closed_for
         if closed_for > 0 and self._limited_by:
             return f"rate limit ({self._limited_by})", closed_for
+        hinted_wait = self._pacing.hinted_wait
+        if hinted_wait > _SAID_AFTER:
+            return "rate limit (by the endpoint's headers)", hinted_wait
         return self._health.state(self._clock()), 0.0
 
     # One request
@@ -188,6 +192,12 @@ class Asker:
             if call is None:
                 self._budget.give_back(reserved)
         if call is None:
+            if not self.stopping.is_set():
+                wait, longest = self._pacing.hinted_wait, self._judging.limits.max_wait
+                self._end(
+                    f"allows no call for {duration(wait)} by its headers, longer than max_wait "
+                    f"({duration(longest)})"
+                )
             return None
         self._run.n_calls += 1
         self._run.n_retries += is_repeated
