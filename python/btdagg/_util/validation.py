@@ -399,7 +399,8 @@ def same_index(**arguments: Any) -> None:
         if not indexes[name].equals(indexes[indexed[0]]):
             raise InputError(
                 f"{name} and {indexed[0]} have different indexes, but rows are matched by "
-                "position: bring them into the same order, or pass arrays (.to_numpy())",
+                f"position: bring them into one order, such as {indexed[0]}.loc[{name}.index], or "
+                "pass data frames with a column item, which are joined",
                 argument=name,
             )
 

@@ -43,6 +43,8 @@ from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import PanelModel
+from btdagg.votes.items import Items
+from btdagg.votes.join import as_tables
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
@@ -364,9 +366,11 @@ def certify(
     agreement, confidence = as_level(agreement, "agreement"), as_level(confidence, "confidence")
     how: Any = {"scale": scale, "label_scale": label_scale, "model": model, "groups": groups}
     how |= {"probabilities": probabilities, "least_probability": least_probability}
+    if not isinstance(counts, Items):
+        counts, labels = as_tables(counts, labels, scale, label_scale)
     items = items_of(counts, labels, **how)
     items = known_by_itself(items, covariates, model)
-    if isinstance(labels, Labels) and provenance is None:
+    if isinstance(counts, CountsItself) and isinstance(labels, Labels) and provenance is None:
         provenance = counts.provenance
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)

@@ -20,6 +20,8 @@ from btdagg.estimates.population import PredictedItems, items_of, require_same_p
 from btdagg.estimates.regression import Regression
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
+from btdagg.votes.items import Items
+from btdagg.votes.join import as_tables
 from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import known_by_itself
 from btdagg.votes.votes import Votes
@@ -27,7 +29,6 @@ from btdagg.votes.votes import Votes
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.votes.items import Items
     from btdagg.votes.scale import Scale
 
     Floats = NDArray[np.float64]
@@ -271,6 +272,8 @@ def bias(
 
 
 def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str, Any]) -> Items:
+    if not isinstance(counts, Items):
+        counts, labels = as_tables(counts, labels, how["scale"], how["label_scale"])
     by = None if system_b is not None else system_a
     systems = None if system_b is None else np.column_stack([system_a, system_b])
     if system_a is None and isinstance(counts, Votes):
@@ -282,7 +285,7 @@ def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str
 def _systems(items: Items) -> NDArray[Any] | None:
     if items.scale.mirrored:
         return None if items.systems is None else np.asarray(items.systems)
-    return None if items.by is None else np.asarray(items.by)[:, None]
+    return items.systems if items.by is None else np.asarray(items.by)[:, None]
 
 
 class _Labelled(NamedTuple):

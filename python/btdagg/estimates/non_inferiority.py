@@ -16,7 +16,8 @@ from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.significance import number_to_tell
-from btdagg.votes.join import require_labels
+from btdagg.votes.items import Items
+from btdagg.votes.join import as_tables, require_labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED, columns_of_systems
 from btdagg.votes.table import listing
@@ -25,7 +26,6 @@ from btdagg.votes.votes import Votes
 if TYPE_CHECKING:
     from btdagg.estimates.mean import Population
     from btdagg.estimates.prediction_powered import Estimates
-    from btdagg.votes.items import Items
     from btdagg.votes.labels import Labels
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
@@ -252,6 +252,8 @@ def _items_of(
     covariates: Any,
     **how: Any,
 ) -> Items:
+    if not isinstance(counts, Items):
+        counts, labels = as_tables(counts, labels, how["scale"], how["label_scale"])
     scale, _ = scales_of(counts, labels, how["scale"], how["label_scale"])
     if than is not None:
         expect(by is None, "by", by, "None with argument 'than'")

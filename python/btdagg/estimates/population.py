@@ -43,6 +43,7 @@ from btdagg.model.grade_fit import refitted_cuts
 from btdagg.model.labelled import LabelledRows
 from btdagg.model.posterior import MANY, refitted
 from btdagg.votes.items import Items, tables_only
+from btdagg.votes.join import as_tables
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
@@ -136,6 +137,8 @@ def items_of(
     """Return items unchanged, or made of tables or arrays, some with a label."""
     given = {name: values for name, values in per_item.items() if values is not None}
     judges = getattr(model, "judges", ())  # of a user's own there are none
+    if not isinstance(counts, Items) or counts.shares is None:
+        counts, labels = as_tables(counts, labels, scale, label_scale)
     if isinstance(counts, Items):
         said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
         for argument, value in said.items():
@@ -157,7 +160,7 @@ def items_of(
         return items
     same_index(counts=counts, labels=labels, by=by, **per_item)
     columns = {name: _column(values, name) for name, values in {"by": by, **per_item}.items()}
-    shares, unlabelled = label_scale.shares(labels), Items(counts=counts, scale=scale)
+    shares, unlabelled = label_scale.shares(labels), Items.of(counts, scale=scale)
     same_length("labels", len(shares), "counts", len(unlabelled))
     return replace(unlabelled, shares=shares, label_scale=label_scale, **columns)
 
@@ -385,6 +388,9 @@ class PredictedItems(Readable):
         elif items.strata is not None:
             raise InputError("strata need probabilities", argument="probabilities")
         drawn = None if items.units is None else as_groups(items.units, "counts", n, "units")
+        if drawn is not None and len(set(drawn[labelled].tolist())) < 2:
+            expected = "the drawn unit of each item, at least two with labels"
+            raise InputError(argument="units", got=items.units[labelled[0]], expected=expected)
         is_draw_known = drawn is not None or group is None
         forbid(
             population == "finite" and not is_draw_known,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.display import Drawn
-from btdagg._util.errors import expect, forbid
+from btdagg._util.errors import expect
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
@@ -19,6 +19,7 @@ from btdagg.estimates.prediction_powered import estimate
 from btdagg.estimates.strengths import Comparisons, FittedStrengths, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
+from btdagg.votes.join import as_tables
 from btdagg.votes.labels import Labels
 
 if TYPE_CHECKING:
@@ -234,11 +235,10 @@ def estimate_systems(
     [('x', 1), ('y', 2)]
     """
     level = as_level(level)
-    forbid(
-        isinstance(labels, Labels),
-        "labels are a table, expected an array with a label or NaN for every row of counts",
-        "labels",
-    )
+    counts, labels = as_tables(counts, labels, scale, label_scale)
+    if isinstance(labels, Labels):
+        expected = "an array, since system_a is one: columns of tables name systems"
+        expect(system_a is None and system_b is None, "labels", labels, expected)
     how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
     if system_a is not None:
         same_index(counts=counts, labels=labels, system_a=system_a, system_b=system_b)
@@ -248,6 +248,8 @@ def estimate_systems(
         for name, got in (("system_b", system_b), ("baseline", baseline)):
             expect(got is None, name, got, "None, since votes are grades of single responses")
         by = items.by if system_a is None else as_names(system_a, "system_a")
+        if by is None and items.systems is not None:
+            by = items.systems[:, 0]
         expect(by is not None, "system_a", by, "the system of each response")
         as_groups(by, "counts", len(items), "system_a")
         return _of_grades(replace(items, by=by), level, how)

@@ -20,9 +20,10 @@ from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protoc
 from btdagg.evaluation.scores import spread
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
+from btdagg.methods.registry import as_aggregator
 from btdagg.model.intervals import as_level
 from btdagg.votes.items import Items
-from btdagg.votes.join import join
+from btdagg.votes.join import as_tables, join
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import Scale, scales_of
 from btdagg.votes.votes import Votes
@@ -36,6 +37,7 @@ _FEWEST, _ENOUGH = 20, 1000
 _QUICK = Protocol(CrossFit(n_repeats=2, n_refits=25), GroupTest())
 
 Way: TypeAlias = "Votes | ArrayLike | Items"
+Method: TypeAlias = "Aggregator | str"
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def compare(
     *,
     scale: Scale | tuple[Scale, Scale] | None = None,
     label_scale: Scale | None = None,
-    methods: Aggregator | tuple[Aggregator | None, Aggregator | None] | None = None,
+    methods: Method | tuple[Method | None, Method | None] | None = None,
     n_votes: int | tuple[int | None, int | None] | None = None,
     covariates: Any = None,
     groups: ArrayLike | None = None,
@@ -148,7 +150,7 @@ def compare(
         For arrays: (n, J) numbers of votes for each point. By default that of pairs.
     label_scale : Scale, optional
         Scale of labels in an array, if it differs from that of the votes.
-    methods : Aggregator or two of them, optional
+    methods : Aggregator or its name, or two of them; optional
         By default `Calibrated` with the weak prior, or of the judges of a panel.
     n_votes : int or two of them, optional
         Use only the first so many votes of each item, of tables; see `Votes.counts`.
@@ -269,27 +271,29 @@ def _labelled(
     groups: ArrayLike | None,
     label_scale: Scale | None,
     covariates: Any,
-    method: Aggregator | None,
+    method: Method | None,
     n_votes: int | None,
     scale: Scale | None,
 ) -> tuple[Items, Aggregator, set[Any]]:
-    is_table = isinstance(way, Votes) or (isinstance(way, Items) and isinstance(labels, Labels))
+    way, labels = as_tables(way, labels, scale, label_scale)
+    is_joined = isinstance(way, Items) and labels is None
+    is_table = isinstance(way, Votes) or is_joined
     forbid(
-        is_table != isinstance(labels, Labels) or (is_table and groups is not None),
+        is_table != (isinstance(labels, Labels) or is_joined) or (is_table and groups is not None),
         f"votes are of type {type(way).__name__} and labels of type {type(labels).__name__}, "
         "expected tables of both, or arrays and their groups",
     )
     if n_votes is not None and not isinstance(way, Votes):
         raise InputError("n_votes needs tables of votes", argument="n_votes")
     scale, label_scale = scales_of(way, labels, scale, label_scale)
+    if method is not None:
+        method = as_aggregator(method, "methods", scale, label_scale)
     needs, without = Needs() if method is None else needs_of(method), set()
-    if isinstance(labels, Labels):
+    if is_table:
         decisions = [] if needs.decisions is None else [needs.decisions]
-        votes = way if isinstance(way, Votes) else None
-        of_votes = (
-            Items.of(way) if votes is None else votes.items(n_votes=n_votes, decisions=decisions)
-        )
-        joined = join(votes, labels, of_votes)
+        joined: Any = way
+        if isinstance(way, Votes):
+            joined = join(way, labels, way.items(n_votes=n_votes, decisions=decisions))
         joined = joined if covariates is None else joined.with_covariates(covariates)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}

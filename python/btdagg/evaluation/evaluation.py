@@ -30,7 +30,7 @@ from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Table
 from btdagg.votes.items import Items
-from btdagg.votes.join import join, labels_of, require_labels, with_task
+from btdagg.votes.join import as_tables, join, labels_of, require_labels, with_task
 from btdagg.votes.labels import Labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
@@ -52,7 +52,7 @@ class Options(TypedDict, total=False):
     """Options of all evaluations of votes and labels; see `evaluate`."""
 
     by: Sequence[str] | None
-    aggregators: Sequence[Aggregator] | None
+    aggregators: Sequence[Aggregator | str] | None
     confidence: str | None
     protocol: Protocol
     progress: Start | None
@@ -104,7 +104,7 @@ def evaluate(
     by : sequence of str, optional
         Columns by whose values votes are evaluated separately; by default task and judge, if they
         exist, and with a panel task. Arrays are evaluated as one.
-    aggregators : sequence of Aggregator, optional
+    aggregators : sequence of Aggregator or of their names, optional
         By default `Calibrated` with its weak prior, and majority vote; of grades also the median,
         the mean, `Isotonic` and a constant. A `Decided` is read from its column, see `Votes.items`.
         Beside a panel (`Calibrated` with judges) the others decide by the votes of all judges, and
@@ -125,6 +125,7 @@ def evaluate(
     """
     for name in options.keys() - Options.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {name!r}")
+    votes, labels = as_tables(votes, labels, scale, label_scale)
     if isinstance(votes, Items) and labels is None:
         if covariates is not None:
             votes, covariates = votes.with_covariates(covariates), None

@@ -9,7 +9,7 @@ import numpy as np
 
 from btdagg._util.errors import expect, forbid
 from btdagg._util.readable import Readable
-from btdagg._util.validation import same_length
+from btdagg._util.validation import same_index, same_length
 from btdagg.evaluation.comparison import Comparison
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import Losses, NewItems
@@ -19,6 +19,7 @@ from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet, warning
 from btdagg.model.intervals import as_level
 from btdagg.votes.items import Items
+from btdagg.votes.join import as_tables
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, require_alike
@@ -185,6 +186,9 @@ def recalibrate(
     level, protocol = as_level(level), protocol or CrossFit()
     expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")
     old_name, new_name = map(str, names)
+    both = (as_tables(votes, labels, scale, label_scale) for votes in (new_counts, old_counts))
+    (new_counts, _), (old_counts, labels) = both
+    expect(labels is not None, "old_counts", "items", "arrays, or tables of votes")
     items, new = _both(old_counts, new_counts, labels, groups, scale, label_scale)
     again = np.flatnonzero((new > 0).any(axis=1))
     old, fitted = _fits(items, new, np.arange(len(items)))
@@ -241,6 +245,8 @@ def _both(
         rows = [row_of.get(str(item), -1) for item in items.ids.tolist()]
         blank = np.zeros((1, new_items.pooled.shape[1]), dtype=new_items.pooled.dtype)
         return items, np.concatenate([new_items.pooled, blank])[rows]
+    same_index(old_counts=old, new_counts=new, labels=labels, groups=groups)
+    labels = labels if isinstance(labels, list | tuple) else np.asarray(labels)
     items = Items(
         counts=old, labels=labels, groups=groups, scale=scale or PAIRS, label_scale=label_scale
     )

@@ -15,6 +15,7 @@ from btdagg._util.validation import (
     as_integer,
     as_losses,
     as_probabilities,
+    same_index,
     same_length,
 )
 from btdagg.model.intervals import as_level
@@ -90,6 +91,7 @@ def paired_permutation_test(
     >>> paired_permutation_test([0, 0, 1, 0], [1, 2, 1, 1])
     PermutationTestResult(statistic=-1.0, pvalue=0.25, method='exact', n_resamples=0)
     """
+    same_index(a=a, b=b, groups=groups)
     first, second = as_losses(a, "a", "(n,)"), as_losses(b, "b", "(n,)")
     same_length("b", len(second), "a", len(first))
     group = None if groups is None else as_groups(groups, "a", len(first))

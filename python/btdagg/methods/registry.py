@@ -8,6 +8,7 @@ from typing import Any
 
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.extensions import Registry, named_in_errors
+from btdagg._util.validation import as_list
 from btdagg.methods.base import Aggregator
 from btdagg.methods.calibrated import Calibrated
 from btdagg.methods.function import FunctionMethod
@@ -67,13 +68,27 @@ PAPERS = ("davidson", "majority")
 
 
 def aggregators_or_usual(
-    aggregators: Sequence[Aggregator] | None, scale: Scale = PAIRS, label_scale: Scale | None = None
+    aggregators: Sequence[Aggregator | str] | None,
+    scale: Scale = PAIRS,
+    label_scale: Scale | None = None,
 ) -> tuple[Aggregator, ...]:
     """Return the given aggregators, else the usual: calibrated, and plain ones beside it."""
-    usual = _USUAL[scale.mode]
-    chosen = by_name(usual, scale, label_scale) if aggregators is None else tuple(aggregators)
-    forbid(not chosen, "aggregators is empty, expected at least one")
-    return chosen
+    if aggregators is None:
+        return by_name(_USUAL[scale.mode], scale, label_scale)
+    given = as_list(aggregators, "aggregators", "a sequence of at least one")
+    scales = scale, label_scale
+    return tuple(as_aggregator(method, "aggregators", *scales) for method in given)
+
+
+def as_aggregator(
+    method: Any, argument: str, scale: Scale = PAIRS, label_scale: Scale | None = None
+) -> Aggregator:
+    """Return an aggregator, or make one by its name."""
+    if isinstance(method, str):
+        return by_name([method], scale, label_scale)[0]
+    is_made = hasattr(method, "decide") and not isinstance(method, type)
+    expect(is_made, argument, method, "an aggregator, as btdagg.methods has them, or its name")
+    return method  # type: ignore[no-any-return]
 
 
 def by_name(

@@ -11,6 +11,7 @@ from btdagg._util.errors import expect
 from btdagg._util.validation import CountsItself, columns_of, has_judges, same_index, same_length
 from btdagg.model.covariates import KnownOfItems, known_of, without_scales
 from btdagg.votes.items import Items, tables_only
+from btdagg.votes.join import as_tables
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, scales_of
@@ -45,6 +46,7 @@ class LabelledRows(NamedTuple):
         provenance: Provenance | None = None,
     ) -> LabelledRows:
         """Bring arguments of `btdagg.calibrate` into rows."""
+        counts, labels = as_tables(counts, labels, scale, label_scale)
         table: Any = counts if isinstance(counts, CountsItself) else getattr(counts, "table", None)
         if provenance is None:
             provenance = Provenance() if table is None else table.provenance
@@ -63,7 +65,8 @@ class LabelledRows(NamedTuple):
             labels, label_scale = items.labels, items.label_scale
             groups = items.groups if groups is None else groups
         else:
-            same_index(counts=counts, labels=labels, weights=weights, groups=groups)
+            beside: Any = {"weights": weights, "groups": groups, "covariates": covariates}
+            same_index(counts=counts, labels=labels, **beside)
         if covariates is None and (items is None or labels is None):
             array = counts if items is None else items.counts
             return cls(array, labels, weights, groups, None, scale, label_scale, provenance)

@@ -41,7 +41,7 @@ from btdagg.model.covariates import (
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.labelled import LabelledRows
 from btdagg.votes.items import Items
-from btdagg.votes.join import join, with_task
+from btdagg.votes.join import as_tables, join, with_task
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
@@ -300,6 +300,7 @@ def calibrate_panel(
     >>> model.beta[0] > model.beta[1]
     True
     """
+    counts, labels = as_tables(counts, labels, scale, label_scale)
     scales_of(counts, labels, scale, label_scale)[0].require_sides("a panel")
     given: Any = {"weights": weights, "groups": groups, "covariates": covariates}
     given |= {"scale": scale, "label_scale": label_scale, "provenance": provenance}

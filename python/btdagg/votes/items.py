@@ -114,7 +114,7 @@ class Items(Readable):
     by : (n,) array of str, or None
         Values of the column by which estimates are split.
     systems : (n, 2) array of str, or None
-        The systems that wrote A and B.
+        The systems that wrote A and B; of grades (n, 1), of the response.
     keys : polars.DataFrame, or None
         The items as the votes name them, and their tasks if votes have them: `item` and `task`.
     label_rows : polars.DataFrame, or None
@@ -226,7 +226,12 @@ class Items(Readable):
         scale, label_scale : Scale, optional
             Scales of arrays; by default pairs, and that of the votes.
         """
+        from btdagg.votes.join import as_tables
+
+        given, (counts, labels) = labels, as_tables(counts, labels, scale, label_scale)
         if labels is None:
+            if given is not None:
+                counts = counts.labelled()
             if isinstance(counts, CountsItself):
                 counted: Self = counts.items()
                 return counted
@@ -263,6 +268,12 @@ class Items(Readable):
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         part.__dict__.update(plain | kept)
         return part
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether the items have names of their own, and not row numbers."""
+        rows = np.arange(len(self))
+        return self.table is not None or not np.array_equal(self.ids, rows)
 
     @property
     def is_labelled(self) -> NDArray[np.bool_]:
@@ -476,7 +487,7 @@ class Items(Readable):
 
     def of_pair(self, *pair: str) -> Items:
         """Return the items that compare two systems, with the same one as A in all of them."""
-        if self.systems is None:
+        if self.systems is None or not self.scale.mirrored or self.sides != UNNAMED:
             return self
         rows = np.flatnonzero([{*systems} == {*pair} for systems in self.systems.tolist()])
         if not len(rows):
