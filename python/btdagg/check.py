@@ -23,6 +23,7 @@ from btdagg.votes import Table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, are_means, scale_in, scale_of_columns
 from btdagg.votes.join import on_sides
 from btdagg.votes.labels import RATERS, Labels, read_labels
+from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
@@ -416,7 +417,10 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
             "Without labels nothing shows how reliable these votes are; a few dozen labels would "
             "do."
         )
-        return ([], "") if votes is None else ([text], "choose")
+        if votes is None:
+            return [], ""
+        said = (f"{text[0].upper()}{text[1:]}." for text in about_orders(votes))
+        return [*said, text], "choose"
     points, groups = labels.labels.astype(float), labels.groups
     texts = []
     if votes is not None:
@@ -431,7 +435,8 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         if not parts:
             why = reason and reason.in_options(TYPED.get)
             return [f"Votes and labels do not match: {why}."], ""
-        texts += [f"{text[0].upper()}{text[1:]}." for text in on_sides(parts)]
+        said = *on_sides(parts), *about_orders(votes, labels)
+        texts += [f"{text[0].upper()}{text[1:]}." for text in said]
         points = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if any(joined.groups is not None for joined in parts):

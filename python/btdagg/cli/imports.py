@@ -84,7 +84,8 @@ def import_(
     """
     from btdagg.project import Project
     from btdagg.votes.formats.content import files_in
-    from btdagg.votes.table import listing
+    from btdagg.votes.orders import about_orders
+    from btdagg.votes.table import Table, listing
 
     require_file("output", output, reads=[file for place in files for file in files_in(place)])
     for place in filter(os.path.isdir, files):
@@ -123,4 +124,4 @@ def import_(
         note(f"could not be read, and count as missing {missing}: {unread}")
     if imported.left_out:
         note(f"left out: {listing(imported.left_out)}")
-    note(*imported.remarks)
+    note(*imported.remarks, *about_orders(Table(imported.frame, str(output))))

@@ -25,6 +25,7 @@ from btdagg.cli.reporting import ReportOption, show_exhibits
 from btdagg.evaluation import positional_bias
 from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable, Row
+from btdagg.votes.orders import about_orders
 from btdagg.votes.source import is_store
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def votes(
         table = selection.votes(selection.filtered(*selection.project.read(("votes", votes)))[0])
         folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
+        note(*about_orders(table))
 
 
 def _exhibits(table: Votes) -> Exhibits:

@@ -32,6 +32,7 @@ from btdagg.votes import Table
 from btdagg.votes.items import Items
 from btdagg.votes.join import as_tables, join, labels_of, require_labels, with_task
 from btdagg.votes.labels import Labels
+from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
 from btdagg.votes.votes import Votes
@@ -187,8 +188,10 @@ def evaluate(
     cells: list[Cell] = []
     skipped: list[tuple[Key, str]] = []
 
+    about_data = (*gold.remarks, *about_orders(votes, gold))
+
     def scores() -> Scores:
-        return Scores(columns, tuple(cells), tuple(skipped), *item_counts, about_data=gold.remarks)
+        return Scores(columns, tuple(cells), tuple(skipped), *item_counts, about_data=about_data)
 
     for place, (key, part) in enumerate(parts.items(), 1):
         try:

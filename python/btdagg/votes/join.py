@@ -27,6 +27,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes.items import Confidences, Items, tables_only
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks, read_labels
+from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PAIRS, Scale, require_alike
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.standings import systems_in
@@ -387,7 +388,7 @@ def all_items(
     remarks += rater_remarks(
         labels.scale, labels.raters, n_apart, n_labelled, of_estimates=not keep_chosen
     )
-    remarks += on_sides(parts)
+    remarks += [*on_sides(parts), *about_orders(votes, labels)]
     if labels.n_repeats:
         repeated = f"{labels.n_repeats} rows of {labels.source} repeat a rater's label of an item"
         remarks.append(f"{repeated} and are left out")

@@ -26,6 +26,7 @@ from btdagg.votes import schema
 from btdagg.votes.grades import VOTE_COLUMNS, refuse_grades, scale_in, with_criteria
 from btdagg.votes.items import Confidences, Items
 from btdagg.votes.join import all_items, join, on_sides
+from btdagg.votes.orders import about_orders
 from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, column_text
@@ -320,7 +321,8 @@ class Votes(Table, CountsItself):
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items with a label, joined as by `items`, which has the other arguments."""
         items: Items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
-        items.__dict__.update(remarks=(*items.remarks, *on_sides([items])))
+        said = *on_sides([items]), *about_orders(self, labels)
+        items.__dict__.update(remarks=(*items.remarks, *said))
         return items
 
     def strengths(self) -> NDArray[np.float64] | None:
