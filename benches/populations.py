@@ -6,6 +6,8 @@ their votes. Pairs, and skewed grades, are simulated anew for each draw: the tru
 the mean of 400,000 of them, and for these items that of the 120. Models are cross-fitted, as by
 default. Then 120 items of public data (read from BTDAGG_SHARED) stay the same, and only labels are
 drawn anew. `--smoke` does little; `--real` does the public data alone, and `--simulated` the other.
+`--few-errors` has judges that err seldom: on such items, or groups, labels show few errors or none.
+A cell fails, marked `!`, whose coverage is below 92.5% beyond chance (its upper 99% limit).
 `--quick` cross-fits models that take a tenth of the time: pairs by the paper's fit, and grades by
 the grades of items with like votes.
 """
@@ -117,7 +119,7 @@ class Cell:
     def add(self, items, truths: dict[str, dict[str, float]], shown) -> None:
         for of, truth in truths.items():
             means = replace(items, population=of).domain()
-            found = {name: mean.estimate(LEVEL) for name, mean in means.items()}
+            found = {name: means[name].estimate(LEVEL) for name in shown}
             for name in shown:
                 for way, own in (("", found[name]), (" alone", found[name].labels_only)):
                     key = of + way, name
@@ -178,6 +180,96 @@ def simulated(n_draws: int, quick: bool) -> None:
                     report(cell, by, ("new", "finite"), shown, n_few)
 
 
+LEAST_COVERAGE, Z99 = 0.925, 2.326
+
+
+def few_errors(rng: np.random.Generator, n_items: int, kind: str, rate: float, error: str):
+    """Items whose judge is unanimous and errs at a rate: labels, votes and groups."""
+    sizes = rng.integers(1, 6, n_items) if "group" in error else np.ones(n_items, dtype=int)
+    groups = np.repeat(np.arange(n_items), sizes)[:n_items]
+    points = {"pairs": 3, "grades": 5, "passes": 2}[kind]
+    shares = {"pairs": (0.5, 0, 0.5), "grades": (0.1, 0.1, 0.2, 0.3, 0.3), "passes": (0.3, 0.7)}[
+        kind
+    ]
+    if error == "with ties":
+        shares = 0.35, 0.3, 0.35
+    labels = rng.choice(points, n_items, p=shares)
+    errs = rng.random(n_items) < rate
+    if error == "whole groups":
+        errs = (rng.random(n_items) < rate)[groups]
+    if error == "on one side":
+        errs = (rng.random(n_items) < 2 * rate) & (labels == 0)
+    if error == "same items":  # a share of the items, the first, for good
+        labels = np.arange(n_items) % 2 * (points - 1)
+        errs = (np.arange(n_items) < round(rate * n_items)) | (labels < 0)
+        labels[errs] = 0
+    other = points - 1 - labels
+    if kind == "grades" and error != "far":
+        other = np.clip(labels + rng.choice((-1, 1), n_items), 0, points - 1)
+    if error == "with ties":
+        other = (labels + rng.integers(1, points, n_items)) % points
+    counts = 4 * np.eye(points, dtype=int)[np.where(errs, other, labels)]
+    return counts, labels, groups
+
+
+FEW_ERRORS = [
+    ("pairs", 0.02, "", 120, 60, False),
+    ("pairs", 0.02, "", 120, 30, False),
+    ("pairs", 0.02, "", 120, 100, False),
+    ("pairs", 0.05, "", 120, 60, False),
+    ("pairs", 0.01, "", 240, 60, False),
+    ("pairs", 0.02, "", 200, 100, False),
+    ("passes", 0.02, "", 120, 60, False),
+    ("passes", 0.02, "on one side", 120, 60, False),
+    ("pairs", 0.02, "with ties", 120, 60, False),
+    ("grades", 0.03, "", 120, 60, False),
+    ("grades", 0.02, "far", 120, 60, False),
+    ("pairs", 0.02, "", 120, 60, True),
+    ("passes", 0.02, "", 120, 60, True),
+    ("pairs", 0.02, "in groups", 120, 60, False),
+    ("pairs", 0.03, "whole groups", 120, 60, False),
+    ("pairs", 0.02, "on one side", 120, 60, False),
+    ("pairs", 0.04, "same items", 120, 60, False),
+    ("pairs", 0.1, "", 120, 60, False),
+    ("pairs", 0.25, "", 120, 60, False),
+]
+SHOWN_OF_FEW = {
+    "pairs": ("net win rate", "A"),
+    "grades": ("mean grade", "share >= 4"),
+    "passes": ("pass rate",),
+}
+
+
+def labels_of_few_errors(n_draws: int, settings) -> None:
+    print("\n| votes, errors, of items, labels | estimate of | coverage (width) | labels alone |")
+    scales = {**SCALES, "passes": btdagg.PASS_FAIL}
+    for number in settings:
+        kind, rate, error, n_items, n, weighted = FEW_ERRORS[number]
+        scale, shown = scales[kind], SHOWN_OF_FEW[kind]
+        large, *_ = few_errors(np.random.default_rng(99), 400_000, kind, rate, error)[1:]
+        truth = means(scale, scale.floats[large])
+        cell, n_few = Cell(), 0
+        for draw in range(n_draws):
+            rng = np.random.default_rng([draw, number])
+            counts, places, groups = few_errors(rng, n_items, kind, rate, error)
+            labels, whole = scale.floats[places], "group" in error
+            told = counts, labels, groups, (scale, scale), whole, n, weighted
+            items = one_draw(rng, *told, "weak")
+            if items is None:
+                n_few += 1
+                continue
+            cell.add(items, {"new": truth, "finite": means(scale, labels)}, shown)
+        name = f"{kind}, {rate:.0%} {error}, {n_items}, {n}{', by votes' * weighted}"
+        for of in ("new", "finite")[error == "same items" :]:
+            for quantity in shown:
+                rows = (cell.row(of + way, (quantity,)) for way in ("", " alone"))
+                hits = np.mean(cell.hits[of, quantity])
+                limit = hits + Z99 * np.sqrt(LEAST_COVERAGE * (1 - LEAST_COVERAGE) / n_draws)
+                bad = "!" if limit < LEAST_COVERAGE else ""
+                print(f"| {name} | {quantity}, {of} | {' | '.join(rows)} | {bad}")
+        print(end="", flush=True)
+
+
 def report(cell: Cell, by: str, populations, shown, n_few: int) -> None:
     for of in populations:
         few = f" ({n_few} draws of fewer than 2)" if n_few else ""
@@ -236,9 +328,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--simulated", action="store_true")
+    parser.add_argument("--few-errors", action="store_true")
+    parser.add_argument("--settings", type=int, nargs="*", help="numbers of settings of few errors")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     n_draws = 2 if options.smoke else options.draws
+    if options.few_errors or options.smoke:
+        labels_of_few_errors(n_draws, options.settings or range(len(FEW_ERRORS)))
+    if options.few_errors:
+        return
     if not options.real:
         simulated(n_draws, options.quick)
     data = Path(os.environ.get("BTDAGG_SHARED", "../shared")) / "data"

@@ -431,9 +431,12 @@ def certify(
             for outcomes in (agrees, expected)
         )
         del curve[: int(np.argmax([point.low for point in forecast]))]
-    passed = [*takewhile(lambda point: point.low >= agreement, curve)] * (n >= _LEAST_LABELS)
+    is_like = not population.remarks_on_sizes
+    can_tell = n >= _LEAST_LABELS and is_like
+    passed = [*takewhile(lambda point: point.low >= agreement, curve)] * can_tell
     wanted = None
-    if not passed and probabilities is None:  # they would draw other labels, not known which
+    # With probabilities the next labels would be drawn otherwise, and it is not known how.
+    if not passed and is_like and probabilities is None:
         promise = agreement, confidence
         wanted = _labels_wanted(of_rows, population, n_items, expected, agrees, *promise)
     is_of_one = bool((population.outcomes.max(axis=1) == 1).all())

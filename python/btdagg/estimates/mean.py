@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from btdagg._util.readable import Readable, readable
+from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement
 from btdagg.evaluation.metrics import wilson
-from btdagg.evaluation.significance import t_pvalues, t_quantile
+from btdagg.evaluation.significance import t_pvalues, t_quantile, t_tail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,6 +106,12 @@ class IntervalParts(NamedTuple):
         Standard error of a normal interval; NaN where Wilson's is meant.
     least, greatest : float
         The ends that a mean can have.
+    freedom : float
+        Degrees of freedom of the quantile.
+    alone, n_alone : float
+        Value and effective number of labels of the mean of labels alone.
+    disagreement : Disagreement
+        Allowance for labels that differ from the calls of a model.
     """
 
     value: Any
@@ -112,14 +119,30 @@ class IntervalParts(NamedTuple):
     error: Any
     least: Any
     greatest: Any
+    freedom: Any
+    alone: Any
+    n_alone: Any
+    disagreement: Disagreement
+
+    @classmethod
+    def stack(cls, parts: Sequence[IntervalParts]) -> IntervalParts:
+        """Return the parts of k intervals as arrays."""
+        *numbers, disagreement = zip(*parts, strict=True)
+        return cls(*map(np.array, numbers), Disagreement.stack(disagreement))
 
     def at(self, quantile: Any) -> tuple[Any, Any]:
         """Low and high ends at a quantile."""
-        low, high = limits_of(self.value, np.asarray(self.n), quantile, self[3:])
+        ends = self.least, self.greatest
+        low, high = limits_of(self.value, np.asarray(self.n), quantile, ends)
         half, is_normal = quantile * self.error, ~np.isnan(self.error)
+        low = np.where(is_normal, self.value - half, low)
+        high = np.where(is_normal, self.value + half, high)
+        tail = t_tail(quantile, self.freedom)
+        without = limits_of(self.alone, np.asarray(self.n_alone), quantile, ends)
+        low, high = self.disagreement.widened(self.value, low, high, without, tail)
         return (
-            np.where(is_normal, self.value - half, low),
-            np.where(is_normal, self.value + half, high),
+            np.where(is_normal, low, np.maximum(low, self.least)),
+            np.where(is_normal, high, np.minimum(high, self.greatest)),
         )
 
 
@@ -436,6 +459,10 @@ class DomainMean(Readable):
         Whether the estimator is PPI++ as published.
     raters_worth : float or None
         Of a share, how many labels of one rater a label is worth: above 1 where raters disagree.
+    disagreement : Disagreement
+        Disagreement of labels with the model's calls, for the interval of `mean`.
+    alone_disagreement : Disagreement
+        That of labels with a constant call, for the interval of `alone`.
     """
 
     mean: Mean
@@ -445,6 +472,8 @@ class DomainMean(Readable):
     ends: Ends
     is_published: bool = False
     raters_worth: float | None = None
+    disagreement: Disagreement = NO_DISAGREEMENT
+    alone_disagreement: Disagreement = NO_DISAGREEMENT
 
     @property
     def n_labels(self) -> int:
@@ -467,7 +496,10 @@ class DomainMean(Readable):
         if self.sample.is_whole:
             error = 0.0
         value = min(max(mean.value, least), greatest)
-        return IntervalParts(value, self._effective(mean), error, least, greatest)
+        disagreement = self.disagreement if mean is self.mean else self.alone_disagreement
+        alone = min(max(self.alone.value, least), greatest), self._effective(self.alone)
+        limits = error, least, greatest, self.degrees_of_freedom
+        return IntervalParts(value, self._effective(mean), *limits, *alone, disagreement)
 
     def _effective(self, mean: Mean) -> float:
         alone, sample = self.alone, self.sample
@@ -511,18 +543,26 @@ class DomainMean(Readable):
         numbers = np.clip(numbers, 1, n_items)
         left, grown = np.maximum(n_items - numbers, 1e-9), numbers / max(n, 1)
         if self.sample.is_whole:  # with fewer it is not known
-            effective = np.where(numbers < n, 1e-9, np.inf)
+            effective = effective_alone = np.where(numbers < n, 1e-9, np.inf)
         elif self.sample.is_finite:
-            effective = self._effective(mean) * grown * (n_items - n) / left
+            effective, effective_alone = (
+                self._effective(one) * grown * (n_items - n) / left for one in (mean, self.alone)
+            )
         else:
-            effective = self._effective(self.alone) * grown
+            effective = effective_alone = self._effective(self.alone) * grown
             if mean.variance > 0:
                 of_rest = mean.variance - mean.of_labels
                 variances = mean.of_labels * n / numbers + of_rest * (n_items - n) / left
                 with_judge = self._effective(mean) * mean.variance / variances
                 effective = np.maximum(effective, with_judge)
-        ends = limits_of(mean.value, effective, quantile, self.ends)
-        return (np.clip(mean.value, *self.ends), *ends)
+        value = np.clip(mean.value, *self.ends)
+        low, high = limits_of(value, effective, quantile, self.ends)
+        of_left = left / max(n_items - n, 1e-9) if self.sample.is_finite else np.ones(len(left))
+        disagreement = self.disagreement.with_labels(grown, of_left)
+        tail = t_tail(quantile, self.degrees_of_freedom)
+        without = limits_of(self.alone.value, effective_alone, quantile, self.ends)
+        low, high = disagreement.widened(value, low, high, without, tail)
+        return value, np.maximum(low, self.ends[0]), np.minimum(high, self.ends[1])
 
 
 _NONE, _NO_GROUP = np.empty(0), np.empty(0, dtype=np.int64)
@@ -542,8 +582,9 @@ def differences_of(
     variance, covariance, r, freedom = (of[first, second] for of in _together(means))
     error = np.sqrt(np.maximum(variance - 2 * covariance, 0.0))
     quantile = np.array([t_quantile(level, degrees) for degrees in freedom.tolist()])
-    parts = np.array([mean.bounds(level) for mean in means])
-    interval, other = (IntervalParts(*parts[place].T) for place in (first, second))
+    interval, other = (
+        IntervalParts.stack([means[i].bounds(level) for i in place]) for place in (first, second)
+    )
 
     def limits(quantile: Floats) -> tuple[Floats, Floats]:
         ends = [(of.value, *of.at(quantile)) for of in (interval, other)]

@@ -25,10 +25,13 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
+from btdagg._util.wording import percent
+from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement
 from btdagg.estimates.mean import (
     DomainMean,
     Floats,
     LabelledSample,
+    Mean,
     Population,
     Proxies,
     corrected_mean,
@@ -66,6 +69,7 @@ _ROUNDING = 1e-6
 N_FOLDS = 10
 _N_FOLDS_OF_PANELS = 5  # they are slower to fit
 _ENOUGH = 50  # labels from which the normal distribution holds
+_ENOUGH_ERRORS = 10  # of them that differ from the model's call
 _FEWEST = 10  # groups whose mean can stand for all
 _FEW = 5  # labelled groups below which intervals are said to be untried
 _UNLIKE = 0.01  # p-value below which labelled items are said to be unlike the others
@@ -338,6 +342,8 @@ class PredictedItems(Readable):
     # `weights`, (n,), one over the probability of each label, None in a simple sample. `groups` and
     # `drawn` (units drawn as a whole), (N,), are numbers from 0, None where each item is its own.
     # `strata`, (n,), are None where units were drawn independently, or are a simple sample.
+    # `sizes`, (N,), are classes of items by the size of their group, if a simple sample was
+    # stratified by them afterwards.
     # `tables` and `fold` are probabilities of the rows by models that did not see a label; see
     # `Predictions`.
 
@@ -355,6 +361,7 @@ class PredictedItems(Readable):
     tables: Floats
     fold: NDArray[np.int64]
     is_fixed: bool
+    sizes: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -367,8 +374,10 @@ class PredictedItems(Readable):
         sign: NDArray[np.int8] | None = None,
         population: Population = "new",
         predictions: Predictions | None = None,
+        by_size: bool = False,
     ) -> PredictedItems:
         """Return items with the predictions of models; errors name arguments of `estimate`."""
+        # With `by_size` a simple sample of groups whose sizes vary much is stratified by them.
         # `sign` is -1 for items to be turned so that A is the same side in all. `predictions`, if
         # made already, have a row for each item.
         expected = " or ".join(map(repr, get_args(Population)))
@@ -381,7 +390,9 @@ class PredictedItems(Readable):
         n_groups = len(np.unique(labelled if own_group is None else own_group))
         if n_groups < 2:
             raise too_few("labels", n_groups, grouped=group is not None)
-        weights = None
+        weights, sizes = None, None
+        if by_size and items.probabilities is None and items.strata is None and group is not None:
+            sizes = _uneven_sizes(group)
         if items.probabilities is not None:
             inverse = _inverse(items.probabilities, outcomes)
             keys, weights = (*keys, inverse), inverse[labelled]
@@ -400,6 +411,10 @@ class PredictedItems(Readable):
         codes = None
         if items.strata is not None and not any(name is None for name in items.strata[labelled]):
             codes = as_groups(items.strata[labelled], "labels", len(labelled), "strata")
+        if sizes is not None:
+            codes, n_all = sizes[labelled], np.bincount(sizes)
+            n_labelled = np.bincount(codes, minlength=len(n_all))
+            weights = n_all[codes] / n_labelled[codes]
         known = tuple(items.covariates.values())
         first, place = distinct_rows(*array.reshape(n, -1).T)
         if known or predictions is not None:  # with which items of equal counts differ
@@ -418,7 +433,7 @@ class PredictedItems(Readable):
             tables, fold = fixed(model, rows, len(labelled), scales, columns_for(model, items))
         known = scales, rows, place, labelled, outcomes, group, weights
         draw = population, drawn, codes, is_draw_known
-        return cls(*known, *draw, tables, fold, model is not None)
+        return cls(*known, *draw, tables, fold, model is not None, sizes)
 
     @cached_property
     def quantities(self) -> Quantities:
@@ -440,24 +455,76 @@ class PredictedItems(Readable):
         proxies = None
         if sample.has_spread:
             proxies = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
+        called, rest = self._calls(rows, inside)
+        share_unseen = float(self._is_of_unseen_size(rows, inside).mean())
         means = {}
         for quantity, of_labels in self.quantities.items():
             values = np.array(of_labels)
             y = self.outcomes[rows] @ values
-            mean = alone = labelled_mean(y, sample)
-            if proxies is not None:
+            ends = min(of_labels), max(of_labels)
+            mean = alone = self._varying_sizes(labelled_mean(y, sample), y, rows, inside)
+            away = np.array([alone.value - ends[0], ends[1] - alone.value])
+            beyond = share_unseen * away
+            disagreement = constant = NO_DISAGREEMENT
+            if 0 < sample.left < 1 and sample.has_spread and alone.variance == 0:
+                same = np.full(len(rest), y[0])
+                constant = Disagreement.of(y, np.full_like(y, y[0]), same, sample, ends, beyond)
+            elif share_unseen > 0:
+                constant = constant._replace(beyond=beyond)
+            if proxies is None:
+                disagreement = constant
+            else:
                 mean = corrected_mean(y, proxies.of(values), sample)
+                mean = self._varying_sizes(mean, y, rows, inside)
+                can_vary = sample.is_finite or mean.variance > 0
+                if can_vary and not self.is_published and not sample.is_whole:
+                    by_call = values[called], values[rest]
+                    disagreement = Disagreement.of(y, *by_call, sample, ends, beyond)
             is_share = set(of_labels) == {0.0, 1.0}
             means[quantity] = DomainMean(
                 mean,
                 alone,
                 sample,
                 n_items,
-                (min(of_labels), max(of_labels)),
+                ends,
                 self.is_published,
                 _raters_worth(y, sample) if is_share else None,
+                disagreement,
+                constant,
             )
         return means
+
+    def _calls(
+        self, rows: NDArray[np.int64], inside: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the likeliest labels of labelled items, unseen by the model, and of the others."""
+        is_rest = np.ones(len(self.place), dtype=np.bool_) if inside is None else inside.copy()
+        is_rest[self.labelled] = False
+        called = self.tables[self.fold[rows], self.place[self.labelled[rows]]].argmax(axis=-1)
+        return called, self.tables.mean(axis=0).argmax(axis=-1)[self.place[is_rest]]
+
+    def _is_of_unseen_size(
+        self, rows: NDArray[np.int64], inside: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_]:
+        """Tell of each item of a domain if no labelled group is of like size."""
+        if self.sizes is None:
+            return np.zeros(1, dtype=np.bool_)
+        sizes = self.sizes if inside is None else self.sizes[inside]
+        return ~np.isin(sizes, self.sizes[self.labelled[rows]])
+
+    def _varying_sizes(
+        self, mean: Mean, y: Floats, rows: NDArray[np.int64], inside: NDArray[np.bool_] | None
+    ) -> Mean:
+        """Add to the variance of a mean of new items that their sizes of groups will differ."""
+        if self.sizes is None or self.groups is None or self.population == "finite":
+            return mean
+        of_labels = self.sizes[self.labelled[rows]]
+        number = np.bincount(of_labels, minlength=int(self.sizes.max()) + 1)
+        sums = np.bincount(of_labels, y, len(number))
+        away = np.where(number > 0, sums / np.maximum(number, 1) - mean.value, 0.0)
+        every = np.arange(len(self.sizes)) if inside is None else np.flatnonzero(inside)
+        errors = np.bincount(self.groups[every], away[self.sizes[every]]) / len(every)
+        return mean._replace(variance=mean.variance + float(errors @ errors))
 
     def sample(
         self, rows: NDArray[np.int64] | None = None, n_items: int | None = None
@@ -485,6 +552,7 @@ class PredictedItems(Readable):
             labelled=np.searchsorted(rows, labelled),
             outcomes=_turned(self.outcomes[is_kept], is_turned[labelled]),
             groups=None if self.groups is None else self.groups[rows],
+            sizes=None if self.sizes is None else self.sizes[rows],
             weights=None if self.weights is None else self.weights[is_kept],
             drawn=None if self.drawn is None else self.drawn[rows],
             strata=None if self.strata is None else self.strata[is_kept],
@@ -494,9 +562,13 @@ class PredictedItems(Readable):
 
     @property
     def is_published(self) -> bool:
-        """Whether the estimator is PPI++ as published, which needs enough labels."""
+        """Whether the estimator is PPI++ as published, which needs enough labels and errors."""
         plain = self.groups is None and self.weights is None and self.population == "new"
-        return self.is_fixed and plain and len(self.labelled) >= _ENOUGH
+        if not self.is_fixed or not plain or len(self.labelled) < _ENOUGH:
+            return False
+        called, *_ = self._calls(np.arange(len(self.labelled)), None)
+        agreed = self.outcomes[np.arange(len(called)), called].sum()
+        return bool(len(called) - agreed >= _ENOUGH_ERRORS)
 
     def stand_ins(self, inside: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the numbers of the items that stand for all of a domain, (N,)."""
@@ -517,7 +589,8 @@ class PredictedItems(Readable):
         """Say where labelled items are not such as intervals assume, and how they were drawn."""
         if self.population == "finite":
             remarks = replace(self, population="new").remarks
-            if self.weights is not None and len(self.labelled) < len(self.place):
+            is_weighted = self.weights is not None and self.sizes is None
+            if is_weighted and len(self.labelled) < len(self.place):
                 design = "independently of each other, each with its probability"
                 if self.strata is not None:
                     design = "with a fixed number from each stratum"
@@ -527,14 +600,32 @@ class PredictedItems(Readable):
         tables = self._features()[None]
         features = self._stand_ins(every, sample, None, tables, np.zeros_like(every))
         remarks = [] if features is None else _unlike_votes(features, sample, self.scales[0])
-        if self.groups is not None and self.weights is None:
-            size = np.bincount(self.groups)[self.groups]
-            remarks += _unlike_sizes(size[self.labelled], size, sample)
+        remarks += self.remarks_on_sizes
+        if self.sizes is not None:
+            remarks.append(
+                "sizes of groups vary much: labelled items count by the share of all items that "
+                "are of groups of like size"
+            )
+        share = float(self._is_of_unseen_size(every, None).mean())
+        if share > 0:
+            remarks.append(
+                f"{percent(share)} of all items are of groups of a size that no labelled group "
+                "has: the interval allows for any labels of these"
+            )
         if sample.n_groups < _FEW:
             remarks.append(
                 f"labels of fewer than {_FEW} groups: intervals have not been tested with so few"
             )
         return remarks
+
+    @property
+    def remarks_on_sizes(self) -> list[str]:
+        """Say if labelled items come from groups of other sizes than all items do."""
+        if self.groups is None or (self.weights is not None and self.sizes is None):
+            return []
+        size = np.bincount(self.groups)[self.groups]
+        sample = replace(self, weights=None, strata=None, population="new").sample()
+        return _unlike_sizes(size[self.labelled], size, sample)
 
     @property
     def other(self) -> PredictedItems | None:
@@ -568,10 +659,18 @@ class PredictedItems(Readable):
             return None
         number = np.bincount(place[stand_ins], minlength=k)
         labelled_place = place[self.labelled[rows]]
-        means = np.einsum("fkc,k->fc", tables, number / len(stand_ins))
+        means = np.einsum("fkc,k->fc", tables, number / len(stand_ins))[fold]
+        if self.sizes is not None:  # of items like it in size
+            classes = self.sizes[self.labelled[rows]]
+            for size in np.unique(classes):
+                some = place[stand_ins[self.sizes[stand_ins] == size]]
+                if len(some):
+                    of_class = np.bincount(some, minlength=k) / len(some)
+                    in_class = classes == size
+                    means[in_class] = np.einsum("fkc,k->fc", tables, of_class)[fold[in_class]]
         if self.population == "finite":
             # The mean of the others is known; what is not is how labels differ from predictions.
-            away = tables[fold, labelled_place] - means[fold]
+            away = tables[fold, labelled_place] - means
             nothing = np.zeros((2, sample.n_groups, tables.shape[2]))
             names = np.empty(0, dtype=np.int64)
             return Proxies(away, np.zeros_like(away), nothing[0], nothing[1, :0], names)
@@ -601,7 +700,16 @@ class PredictedItems(Readable):
         if self.is_published:
             together = number + np.bincount(labelled_place, minlength=k)
             spread = np.cov(tables[0].T, fweights=together) * (1 / len(rows) + 1 / len(stand_ins))
-        return Proxies(tables[fold, labelled_place], means[fold], shared, rest, names, spread)
+        return Proxies(tables[fold, labelled_place], means, shared, rest, names, spread)
+
+
+def _uneven_sizes(groups: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Return a class of each item by the size of its group, to a factor of 2; None if near even."""
+    sizes = np.bincount(groups)
+    if sizes.std() <= sizes.mean():
+        return None
+    classes = np.log2(sizes).astype(np.int64)
+    return np.unique(classes[groups], return_inverse=True)[1].reshape(-1)
 
 
 def _unlike_sizes(

@@ -401,7 +401,7 @@ def estimate(
         names, numbers = _values_of(items.by, len(items))
         columns, inside = [numbers], {name: numbers == place for place, name in enumerate(names)}
     how = {"model": model, "prior": prior, "seed": seed, "population": population}
-    predicted = PredictedItems.of(items, *columns, **how)
+    predicted = PredictedItems.of(items, *columns, by_size=True, **how)
     estimates = replace(_estimates_of(predicted, inside, level), sides=items.sides)
     return with_remarks(estimates, items.remarks)
 

@@ -156,6 +156,15 @@ def t_quantile(level: float, degrees_of_freedom: float) -> float:
     return float(ndtri(p) if np.isinf(degrees_of_freedom) else stdtrit(degrees_of_freedom, p))
 
 
+def t_tail(quantile: ArrayLike, degrees_of_freedom: ArrayLike) -> NDArray[np.float64]:
+    """Probability beyond each end of an interval that is so many standard errors to each side."""
+    from scipy.special import ndtr, stdtr
+
+    quantile, freedom = np.asarray(quantile, dtype=np.float64), np.asarray(degrees_of_freedom)
+    is_normal = np.isinf(freedom)
+    return np.where(is_normal, ndtr(-quantile), stdtr(np.where(is_normal, 1, freedom), -quantile))
+
+
 def t_pvalues(
     differences: ArrayLike, errors: ArrayLike, degrees_of_freedom: ArrayLike
 ) -> NDArray[np.float64]:

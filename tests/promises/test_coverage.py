@@ -1,0 +1,149 @@
+"""Intervals hold as often as they say: few errors, rare large groups, prompts of several items."""
+
+import numpy as np
+import pytest
+from scipy.stats import hypergeom
+
+import btdagg
+
+FINITE = "finite"
+
+
+def judged(rng, n_items=120, rate=0.02, n_votes=4):
+    """Pairs, half won by each side, and a unanimous judge that errs at a rate."""
+    truth = rng.choice([-1, 1], n_items)
+    called = np.where(rng.random(n_items) < rate, -truth, truth)
+    return truth, n_votes * np.eye(3)[called + 1]
+
+
+def some_of(rng, truth, n_labels):
+    labels = np.full(len(truth), np.nan)
+    drawn = rng.permutation(len(truth))[:n_labels]
+    labels[drawn] = truth[drawn]
+    return labels
+
+
+def most_unseen(n_items, n_labels, tail):
+    """Most disagreements among all items with a chance above `tail` that no label shows one."""
+    numbers = np.arange(n_items - n_labels + 1)
+    return numbers[hypergeom.pmf(0, n_items, numbers, n_labels) > tail].max()
+
+
+@pytest.mark.parametrize(("n_items", "n_labels", "level"), [(120, 60, 0.95), (90, 25, 0.8)])
+def test_where_no_label_disagrees_the_ends_are_the_exact_ones(n_items, n_labels, level):
+    rng = np.random.default_rng(3)
+    truth, counts = judged(rng, n_items, rate=0)
+    labels = some_of(rng, truth, n_labels)
+    found = btdagg.estimate(counts, labels, population=FINITE, level=level).estimates
+    unseen = most_unseen(n_items, n_labels, (1 - level) / 2)
+    for name, far in (("net win rate", 2), ("win rate", 1), ("A", 1)):
+        values = {"net win rate": truth, "win rate": (truth + 1) / 2, "A": truth == 1}[name]
+        ends = found[name].low, found[name].high
+        assert ends == pytest.approx(values.mean() + unseen * far / n_items * np.array([-1, 1]))
+    assert (found["tie"].low, found["tie"].high) == pytest.approx((0, unseen / n_items))
+
+
+def test_labels_that_are_all_alike_end_at_the_exact_number_of_others():
+    rng = np.random.default_rng(4)
+    labels = some_of(rng, np.ones(80), 40)
+    counts = rng.multinomial(5, [0.3, 0.3, 0.4], 80)
+    alone = btdagg.estimate(counts, labels, population=FINITE).estimates["A"].labels_only
+    assert (alone.low, alone.high) == pytest.approx((1 - most_unseen(80, 40, 0.025) / 80, 1))
+
+
+def test_grades_and_verdicts_end_at_the_exact_number_of_others():
+    rng = np.random.default_rng(5)
+    truth = rng.permutation(np.arange(100) % 2)
+    counts = 3 * np.eye(2, dtype=int)[truth]
+    labels = some_of(rng, truth.astype(float), 40)
+    found = btdagg.estimate(counts, labels, scale=btdagg.PASS_FAIL, population=FINITE)
+    ends = found.estimates["pass rate"].low, found.estimates["pass rate"].high
+    assert ends == pytest.approx(0.5 + most_unseen(100, 40, 0.025) / 100 * np.array([-1, 1]))
+
+
+def test_a_disagreement_more_makes_no_interval_narrower():
+    rng = np.random.default_rng(6)
+    truth, counts = judged(rng, 200, rate=0)
+    labels = some_of(rng, truth, 100)
+    labelled = np.flatnonzero(~np.isnan(labels))
+    widths = []
+    for n_wrong in (0, 1, 2, 4, 8):
+        shown = counts.copy()
+        shown[labelled[:n_wrong]] = shown[labelled[:n_wrong], ::-1]
+        mean = btdagg.estimate(shown, labels, population=FINITE).estimates["win rate"]
+        widths.append(mean.high - mean.low)
+    assert np.all(np.diff(widths) > -0.01)
+
+
+def test_forecasts_are_of_the_interval_that_is_shown():
+    rng = np.random.default_rng(7)
+    for rate in (0.0, 0.03, 0.2):
+        truth, counts = judged(rng, 120, rate)
+        for population in ("new", FINITE):
+            labels = some_of(rng, truth, 60)
+            found = btdagg.estimate(counts, labels, population=population)
+            mean = found.estimates[found.main]
+            assert found.width_with(60) == pytest.approx(mean.high - mean.low)
+
+
+def test_new_items_too_allow_for_errors_that_no_label_shows():
+    rng = np.random.default_rng(8)
+    truth, counts = judged(rng, 5000, rate=0)
+    found = btdagg.estimate(counts, some_of(rng, truth, 60)).estimates["win rate"]
+    assert found.low < found.value - 0.02 < found.value + 0.02 < found.high
+
+
+def with_large_groups(rng, n_groups=400, n_labelled=60):
+    """3% of the prompts have 25 items, on which the judge is sure and wrong."""
+    is_large = np.arange(n_groups) < 0.03 * n_groups
+    groups = np.repeat(np.arange(n_groups), np.where(is_large, 25, 1))
+    of_large = is_large[groups]
+    truth = np.where(of_large, -1, rng.choice([-1, 1], len(groups)))
+    is_wrong = of_large | (rng.random(len(groups)) < 0.07)
+    called = np.where(is_wrong, -truth, truth)
+    counts = 8 * np.eye(3)[called + 1]
+    drawn = rng.permutation(n_groups)[:n_labelled]
+    return counts, truth, groups, drawn, is_large
+
+
+def test_no_certificate_where_groups_of_a_size_have_no_label():
+    counts, truth, groups, _, is_large = with_large_groups(np.random.default_rng(9))
+    labels = np.where(np.isin(groups, np.flatnonzero(~is_large)[:60]), truth, np.nan)
+    certificate = btdagg.certify(counts, labels, groups=groups)
+    assert not certificate.trusted(counts).any()
+    assert certificate.labels_wanted is None
+    found = btdagg.estimate(counts, labels, groups=groups, units=groups, population=FINITE)
+    mean = found.estimates["win rate"]
+    assert mean.low <= (truth.mean() + 1) / 2 <= mean.high
+    assert mean.high - mean.low > 0.4
+
+
+@pytest.mark.soak
+def test_estimates_hold_where_a_few_large_groups_have_most_errors():
+    hits = {"new": [], FINITE: []}
+    for seed in range(150):
+        counts, truth, groups, drawn, _ = with_large_groups(np.random.default_rng(seed))
+        labels = np.where(np.isin(groups, drawn), truth, np.nan)
+        for population, held in hits.items():
+            found = btdagg.estimate(
+                counts, labels, groups=groups, units=groups, population=population
+            ).estimates["win rate"]
+            held.append(found.low <= (truth.mean() + 1) / 2 <= found.high)
+    for held in hits.values():
+        assert np.mean(held) > 0.925 - 2.33 * np.sqrt(0.925 * 0.075 / 150)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("n_items", "n_labels", "rate"),
+    [(120, 60, 0.02), (120, 30, 0.02), (120, 100, 0.02), (240, 60, 0.01), (120, 60, 0.05)],
+)
+def test_intervals_of_these_items_hold_where_the_judge_errs_seldom(n_items, n_labels, rate):
+    n_draws, held = 200, 0
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        truth, counts = judged(rng, n_items, rate)
+        labels = some_of(rng, truth, n_labels)
+        found = btdagg.estimate(counts, labels, population=FINITE).estimates["net win rate"]
+        held += found.low - 1e-9 <= truth.mean() <= found.high + 1e-9
+    assert held / n_draws > 0.925 - 2.33 * np.sqrt(0.925 * 0.075 / n_draws)
