@@ -9,7 +9,9 @@ import pytest
 
 import btdagg
 from btdagg.estimates import change
+from btdagg.online import DriftMonitor
 from btdagg.votes import Items
+from refusals import refused
 
 
 def pair_votes(rng, thought, ties, n_votes=4):
@@ -192,3 +194,91 @@ def test_a_more_decisive_judge_is_called_partial_in_at_most_five_percent(n_label
         finding = btdagg.bias(counts, labels, covariates={"x": x}).covariates[0].finding
         partial += finding == "favours"
     assert partial / 300 <= 0.05
+
+
+def prompts_of(rng, sizes):
+    """Counts of items of prompts of these sizes, and their prompts."""
+    shares = rng.dirichlet([0.5, 0.3, 1.0], size=int(np.sum(sizes)))
+    return rng.multinomial(8, shares), np.arange(len(sizes)).repeat(sizes)
+
+
+def has_alarm(seed, before, after, level=0.05):
+    """Whether drift is found between prompts of other sizes, of one and the same judge."""
+    rng = np.random.default_rng([15, seed])
+    old, new = (prompts_of(rng, np.full(300, size)) for size in (before, after))
+    monitor = DriftMonitor(old[0], groups=old[1], level=level, seed=seed)
+    return monitor.observe(new[0], groups=new[1]).stale
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (1, 5), (5, 1), (2, 8)])
+def test_groups_of_other_sizes_are_no_drift(before, after):
+    assert not any(has_alarm(seed, before, after) for seed in range(5))
+
+
+def test_drift_is_found_in_groups_of_other_sizes():
+    rng = np.random.default_rng(0)
+    old, prompts = prompts_of(rng, np.full(200, 1))
+    new, more = prompts_of(rng, rng.integers(1, 6, 300))
+    moved = np.minimum(new[:, 0], 3)
+    new[:, 0] -= moved
+    new[:, 1] += moved
+    monitor = DriftMonitor(old, groups=prompts)
+    assert "tie rate" in monitor.observe(new, groups=more).moved
+
+
+def test_a_group_in_parts_and_saved_between_draws_the_same_item():
+    rng = np.random.default_rng(1)
+    old, prompts = prompts_of(rng, rng.integers(1, 4, 100))
+    new, more = prompts_of(rng, rng.integers(1, 6, 100))
+    whole = DriftMonitor(old, groups=prompts).observe(new, groups=more)
+    parted = DriftMonitor(old, groups=prompts)
+    for row in range(len(new)):
+        parted.observe(new[row], groups=more[row : row + 1])
+        if row % 20 == 0:
+            parted = DriftMonitor.from_json(parted.to_json())
+    for facet, expected in zip(parted.report().facets, whole.facets, strict=True):
+        assert facet.log_evidence == pytest.approx(expected.log_evidence)
+        assert facet.pvalue == pytest.approx(expected.pvalue)
+
+
+def test_a_monitor_of_group_means_that_was_saved_is_refused():
+    old, prompts = prompts_of(np.random.default_rng(2), np.full(20, 2))
+    fields = DriftMonitor(old, groups=prompts).as_dict()
+    del fields["seed"]
+    with refused("monitor", expected="a new monitor"):
+        DriftMonitor.from_dict(fields)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 3), (1, 5), (5, 1)])
+def test_false_alarms_do_not_depend_on_the_sizes_of_groups(before, after):
+    assert np.mean([has_alarm(seed, before, after) for seed in range(1000)]) <= 0.05
+
+
+@pytest.mark.soak
+def test_with_anchors_three_tests_share_one_level():
+    level, n, alarms = 0.2, 500, 0
+    for seed in range(n):
+        rng = np.random.default_rng([16, seed])
+        monitor = DriftMonitor(prompts_of(rng, np.ones(50, int))[0], level=level, seed=seed)
+        shares = rng.dirichlet([0.5, 0.3, 1.0], size=60)
+        old, new = rng.multinomial(8, shares), rng.multinomial(8, shares)
+        for part in range(6):
+            rows = slice(10 * part, 10 * part + 10)
+            monitor.judge_again(old[rows], new[rows])
+            alarms_now = monitor.observe(prompts_of(rng, np.ones(50, int))[0]).stale
+            if alarms_now:
+                alarms += 1
+                break
+    assert alarms / n <= level
+
+
+def test_with_anchors_each_part_is_tested_at_a_third_of_the_level():
+    rng = np.random.default_rng(3)
+    shares = rng.dirichlet([0.5, 0.3, 1.0], size=400)
+    old, again = rng.multinomial(8, shares), rng.multinomial(8, 0.85 * shares + [0, 0.15, 0])
+    monitor = DriftMonitor(rng.multinomial(8, shares), level=0.05)
+    for row in range(400):
+        report = monitor.judge_again(old[row], again[row])
+        assert (report.who == "the judge") == (report.judge_pvalue <= 0.05 / 3)
+    assert report.who == "the judge"

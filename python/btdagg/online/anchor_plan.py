@@ -12,7 +12,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_integer
 from btdagg.model.intervals import as_level
 from btdagg.online.anchors import Anchors
-from btdagg.online.drift import FACETS, facet_differences
+from btdagg.online.drift import FACETS, N_TESTS, facet_differences
 from btdagg.online.predictive import VoteDistribution
 from btdagg.online.strengths import StrengthDistribution
 
@@ -121,6 +121,7 @@ def _until(
         for part in (drawn[:, :n], drawn[:, n:])
     )
     differences = facet_differences(old, new)
+    level = level / N_TESTS  # of the judge alone
     anchors = Anchors([np.zeros(2)] * len(FACETS), FACETS, level)
     for start in range(0, _BEFORE + _MOST, _BLOCK):
         block = slice(start, start + _BLOCK)

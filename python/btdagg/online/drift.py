@@ -37,6 +37,7 @@ _MOST_VOTES = 128
 _LEVELS = 241
 
 FACETS = ("tie rate", "decisiveness", "side bias")
+N_TESTS = 3  # with anchors: of the stream's votes, of the judge, and of the systems
 _WIDTHS = {"tie rate": 1.0, "decisiveness": 1.0, "side bias": 2.0}
 
 
@@ -108,10 +109,10 @@ class DriftReport(Readable):
     def who(self) -> str:
         """Who moved: ``nothing``, ``the judge``, ``the systems``, ``both`` or ``cannot tell``.
 
-        The judge, or the systems, are wrongly named with probability at most `level`; the systems
-        if the judge moved alike on the stream and the anchors.
+        The judge, or the systems, are wrongly named with probability at most a third of `level`
+        each; the systems if the judge moved alike on the stream and the anchors.
         """
-        judge = self.judge_pvalue <= self.level
+        judge = self.judge_pvalue <= self.level / N_TESTS
         systems = any(low > 0 or high < 0 for low, high in (shift.systems for shift in self.shifts))
         answers = {(True, True): "both", (True, False): "the judge", (False, True): "the systems"}
         return answers.get((judge, systems), "cannot tell" if self.moved else "nothing")
@@ -137,7 +138,8 @@ class DriftMonitor(SavedAsJson):
     The probability of ever raising a false alarm is at most `level`, however long the stream is,
     however often you look and however few the reference items are, if items (with `groups`, groups)
     of reference and stream are exchangeable. Each of three quantities is tested at a third of the
-    level, so the report can name what has changed.
+    level, so the report can name what has changed. From the first anchors on (`judge_again`) the
+    votes, the judge and the systems are tested at a third of it each.
 
     A monitor sees votes only. It cannot see an accuracy that falls while counts are distributed as
     before, or changes of covariates: label some new items now and then.
@@ -149,12 +151,14 @@ class DriftMonitor(SavedAsJson):
         All items have the same number of votes (in each order), 1 to 128, whole or with a strength.
         A data frame is read by column name.
     groups : (n,) array, optional
-        Group of each reference item, such as its prompt; the stream then has groups too. Without
-        them, several items of one prompt in a row raise false alarms.
+        Group of each reference item, such as its prompt; the stream then has groups too. One item
+        of each group, drawn by chance, is compared, so groups may differ in size. Without groups,
+        several items of one prompt in a row raise false alarms.
     level : float
         Above 0 and below 1.
     seed : int
-        Seed of the random numbers that break ties between equal values; at least 0.
+        Seed of the random numbers that draw an item of each group and break ties between equal
+        values; at least 0.
 
     Notes
     -----
@@ -194,17 +198,16 @@ class DriftMonitor(SavedAsJson):
         self._same_votes(first, "reference")
         self._n_reference, self._n_items = len(first), 0
         self._open = None if groups is None else _Open()
-        seed = as_integer(seed, "seed", 0, 2**62)
+        self._seed = seed = as_integer(seed, "seed", 0, 2**62)
         self._tests, self._moved_at = [], [None] * len(FACETS)
         self._sums = np.zeros((2, len(FACETS)))
         self._totals = np.zeros((2, len(FACETS)), dtype=np.int64)
         scores = self._summed(first, 0)
         if groups is not None:
             group = as_groups(groups, "reference", len(first))
-            by_group = _by_group(scores, np.argsort(group, kind="stable"), np.bincount(group))
-            scores = _means(*by_group)
+            scores = scores[:, _drawn(group, self._keys(0, 0, len(first)))]
         self._anchors = Anchors(
-            [_from_0_to_1(*facet) for facet in enumerate(scores)], FACETS, level
+            [_from_0_to_1(*facet) for facet in enumerate(scores)], FACETS, level / N_TESTS
         )
         for number, values in enumerate(scores):
             pool = np.bincount(_levels(values, number), minlength=_LEVELS)
@@ -224,8 +227,8 @@ class DriftMonitor(SavedAsJson):
         counts : (m, 3) or (m, 2, 3) array, or one item of it
             As the reference.
         groups : (m,) array of names, if the reference has groups
-            Items of a group come in a row, in one call or several. A group is tested when an item
-            of another one comes.
+            Items of a group come in a row, in one call or several. One item of a group, drawn by
+            chance, is tested when an item of another group comes.
         """
         votes = _as_votes(counts, "counts", len(self.n_votes))
         self._same_votes(votes, "counts")
@@ -239,7 +242,8 @@ class DriftMonitor(SavedAsJson):
         ends = self._n_items + np.arange(1, len(votes) + 1)
         if names is not None:
             scores, ends = self._closed(scores, names)
-        bound = math.log(len(FACETS) / self.level)
+        has_anchors = self._anchors is not None and self._anchors.n_anchors > 0
+        bound = math.log(len(FACETS) * (N_TESTS if has_anchors else 1) / self.level)
         for number, values in enumerate(scores):
             if self._anchors is not None:
                 self._anchors.observe(number, _from_0_to_1(number, values))
@@ -256,7 +260,8 @@ class DriftMonitor(SavedAsJson):
 
         Only the judge can have moved, since responses are the same. From time to time judge items
         again, chosen by chance, of different prompts, each once, at a steady pace of the stream:
-        without it "the systems" is not said. No label is needed.
+        without it "the systems" is not said. Begin early, since the tests share the level from the
+        first anchors on. No label is needed.
 
         Parameters
         ----------
@@ -286,17 +291,26 @@ class DriftMonitor(SavedAsJson):
             return scores, np.empty(0, dtype=np.int64)
         starts = np.flatnonzero([True, *(a != b for a, b in itertools.pairwise(names))])
         sizes = np.diff([*starts, len(names)])
-        sums, numbers = _by_group(scores, np.arange(len(names)), sizes)
+        keys = self._keys(1, self._n_items, len(names))
+        rows = _drawn(np.repeat(np.arange(len(sizes)), sizes), keys)
+        scores, keys = scores[:, rows], keys[rows]
         ends = self._n_items + starts[1:]
-        if self._open.name == names[0]:
-            sums[:, 0] += self._open.sums
-            numbers[:, 0] += self._open.numbers
-        elif self._open.name is not None:
-            sums = np.column_stack([self._open.sums, sums])
-            numbers = np.column_stack([self._open.numbers, numbers])
-            ends = np.array([self._n_items, *ends])
-        self._open = _Open(names[-1], sums[:, -1].tolist(), numbers[:, -1].tolist())
-        return _means(sums[:, :-1], numbers[:, :-1]), ends
+        if self._open.name is not None:
+            before = np.array([self._open.scores], dtype=np.float64).T
+            if self._open.name != names[0]:
+                scores, keys = np.hstack([before, scores]), np.append(self._open.key, keys)
+                ends = np.append(self._n_items, ends)
+            elif self._open.key < keys[0]:
+                scores[:, :1], keys[0] = before, self._open.key
+        last = [None if math.isnan(score) else score for score in scores[:, -1].tolist()]
+        self._open = _Open(names[-1], last, float(keys[-1]))
+        return scores[:, :-1], ends
+
+    def _keys(self, stream: int, first: int, n: int) -> NDArray[np.float64]:
+        """Random numbers of n items, whatever the batches; a group's item of the least is drawn."""
+        random = np.random.Philox(key=np.array([self._seed, stream], dtype=np.uint64))
+        random.advance(first)
+        return random.random_raw(4 * n)[::4] / 2.0**64
 
     def report(self) -> DriftReport:
         """Return what was found so far."""
@@ -356,7 +370,7 @@ class DriftMonitor(SavedAsJson):
             "moved_at": self._moved_at,
             "tests": [test.state() for test in self._tests],
             **({} if self._anchors is None else {"anchors": self._anchors.state()}),
-            **({} if self._open is None else {"open": self._open._asdict()}),
+            **({} if self._open is None else {"open": self._open._asdict(), "seed": self._seed}),
         }
 
     @classmethod
@@ -369,10 +383,16 @@ class DriftMonitor(SavedAsJson):
         monitor._sums = np.array(fields["sums"], dtype=np.float64)
         monitor._totals = np.array(fields["totals"], dtype=np.int64)
         monitor._moved_at = list(fields["moved_at"])
+        if "open" in fields and "seed" not in fields:
+            got = "a monitor of groups saved by an older btdagg, which compares means of groups"
+            raise InputError(argument="monitor", got=got, expected="a new monitor")
         monitor._open = _Open(**fields["open"]) if "open" in fields else None
+        monitor._seed = as_integer(fields.get("seed", 0), "seed", 0, 2**62)
         monitor._anchors = None
         if "anchors" in fields:  # which an older one does not have
-            monitor._anchors = Anchors.from_state(fields["anchors"], FACETS, monitor.level)
+            monitor._anchors = Anchors.from_state(
+                fields["anchors"], FACETS, monitor.level / N_TESTS
+            )
         monitor._tests = [_core.ConformalTest.from_state(tuple(test)) for test in fields["tests"]]
         sizes = [len(pool) for pool, *_ in fields["tests"]]
         shapes = monitor._sums.shape, monitor._totals.shape
@@ -392,24 +412,17 @@ class DriftMonitor(SavedAsJson):
 
 
 class _Open(NamedTuple):
-    """The group that items may still be added to: sums of their scores, and how many have one."""
+    """The group that items may still be added to: scores and random number of the item drawn."""
 
     name: str | None = None
-    sums: Sequence[float] = (0.0, 0.0, 0.0)
-    numbers: Sequence[int] = (0, 0, 0)
+    scores: Sequence[float | None] = (None, None, None)
+    key: float = 1.0
 
 
-def _by_group(
-    scores: NDArray[np.float64], order: NDArray[np.intp], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sums of scores and numbers of items that have one, (3, groups), of items put in order."""
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    values = scores[:, order]
-    present = ~np.isnan(values)
-    return (
-        np.add.reduceat(np.where(present, values, 0.0), starts, axis=1),
-        np.add.reduceat(present.astype(np.int64), starts, axis=1),
-    )
+def _drawn(groups: NDArray[np.int64], keys: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rows of the items with the least key of each group, in the order of groups."""
+    order = np.lexsort((keys, groups))
+    return order[np.unique(groups[order], return_index=True)[1]]
 
 
 def _means(sums: NDArray[np.float64], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
