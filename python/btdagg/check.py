@@ -18,18 +18,21 @@ from btdagg._util.readable import readable
 from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.file_check import TYPED, FileCheck, as_toml, table_of, unused
+from btdagg.model.calibration import about_judge, calibrate
+from btdagg.model.calibration_set import FEWEST, quiet
 from btdagg.project import TABLES
 from btdagg.votes import Table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, are_means, scale_in, scale_of_columns
+from btdagg.votes.items import Items
 from btdagg.votes.join import on_sides
 from btdagg.votes.labels import RATERS, Labels, read_labels
 from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
+from btdagg.votes.unequal import UnequalVotes
 from btdagg.votes.votes import Votes, read_votes
 
-_FEWEST = 10  # labels that a model is calibrated on
 _MARGIN = 0.03  # of a release gate
 # One-sided level 5%, and with it power 80%, as Phi has them.
 _ONE_SIDED = 1.6449
@@ -419,16 +422,19 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         )
         if votes is None:
             return [], ""
-        said = (f"{text[0].upper()}{text[1:]}." for text in about_orders(votes))
-        return [*said, text], "choose"
+        said = (f"{remark[0].upper()}{remark[1:]}." for remark in about_orders(votes))
+        return [*said, *_about_numbers(votes), text], "choose"
     points, groups = labels.labels.astype(float), labels.groups
     texts = []
     if votes is not None:
+        texts += _about_numbers(votes)
         parts: list[Any] = []
+        tasks: list[str] = []
         reason: InputError | None = None
         for key, part in _by_task(votes):
             try:
                 parts.append(part.labelled(labels))
+                tasks += key or ("",)
             except InputError as error:
                 reason = error
                 texts += [f"No item of {name} has a label." for name in key]
@@ -447,9 +453,9 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         n_items, n_all = len({*ids.tolist()}), len(votes.values("item"))
         texts.insert(0, f"{counted(n_items, 'item')} of {n_all:,} have votes and a label.")
     n_labels = len(points)
-    if n_labels < _FEWEST or len(np.unique(points)) < 2:
-        are_enough = n_labels >= _FEWEST
-        why = "all labels are the same" if are_enough else f"{_FEWEST} are the fewest"
+    if n_labels < FEWEST or len(np.unique(points)) < 2:
+        are_enough = n_labels >= FEWEST
+        why = "all labels are the same" if are_enough else f"{FEWEST} are the fewest"
         texts.append(f"{counted(n_labels, 'label')}: too few to calibrate on; {why}.")
         return texts, "" if votes is None else "choose"
     what, _, worth = labels.scale.measure
@@ -464,10 +470,12 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         f"{counted(n_labels, 'label')} alone give the {what} to within ± {half:.2f}; votes on the "
         "other items may narrow that. They are enough to calibrate on."
     )
+    if votes is not None:
+        texts += [f"{text[0].upper()}{text[1:]}." for text in _about_judge(tasks, parts)]
     for column in {"system", "task"} & {*labels.columns}:
         numbers = labels.frame[column].value_counts().iter_rows()
-        if few := sorted(str(name) for name, number in numbers if number < _FEWEST):
-            texts.append(f"There are fewer than {_FEWEST} labels for {listing(few)}.")
+        if few := sorted(str(name) for name, number in numbers if number < FEWEST):
+            texts.append(f"There are fewer than {FEWEST} labels for {listing(few)}.")
     if labels.scale.mirrored:
         estimates = None if votes is None else _estimated(votes, labels)
         texts.append(_of_a_gate(estimates, spread, n_labels))
@@ -476,8 +484,25 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
             *texts,
             "Next, get a judge's votes on these items, and name their file too.",
         ], ""
-    is_evaluated = n_labels >= 2 * _FEWEST and not votes.are_counts
+    is_evaluated = n_labels >= 2 * FEWEST and not votes.are_counts
     return texts, "evaluate" if is_evaluated else "estimate"
+
+
+def _about_numbers(votes: Votes) -> list[str]:
+    counts = [part.signs().counts()[1] for _, part in _by_task(votes)]
+    unequal = UnequalVotes.of(np.concatenate(counts))
+    return [] if unequal is None else [f"I{unequal.in_options[1:]}."]
+
+
+def _about_judge(tasks: Sequence[str], parts: Sequence[Items]) -> list[str]:
+    """Say of each task whether its votes may say nothing."""
+    texts = []
+    for task, items in zip(tasks, parts, strict=True):
+        with suppress(InputError):
+            doubt = about_judge(quiet(calibrate)(items))
+            where = f"{task}: " if len(parts) > 1 else ""
+            texts += [] if doubt is None else [where + doubt]
+    return texts
 
 
 def _estimated(votes: Votes, labels: Labels) -> Estimates | None:

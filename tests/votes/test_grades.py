@@ -274,6 +274,7 @@ def test_tables_of_pairs_have_their_scale():
 
 
 @pytest.mark.usefixtures("quick_commands")
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_criteria_are_parts_of_items_and_fitted_as_if_they_were_alone():
     rows = [
         {"item": k, "criterion": name, "score": 1 + (k + shift + n) % 3}

@@ -94,6 +94,7 @@ def test_decisions_keep_tasks_and_ids():
     assert decided.select("item", "task").rows() == [(1, "x"), (2, "x"), (1, "y")]
 
 
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_decisions_of_another_scale_are_refused():
     model = btdagg.calibrate([[3, 0, 0], [0, 3, 0], [0, 0, 3]], [1, 2, 3], scale=THREE).model
     other = read_votes({"item": ["a"], "score": [5]}, scale=Scale(range(1, 6)))
@@ -102,6 +103,7 @@ def test_decisions_of_another_scale_are_refused():
             btdagg.decisions(items, model)
 
 
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_an_id_that_is_there_twice_has_its_own_decision():
     model = btdagg.calibrate([[3, 0, 0], [0, 3, 0], [0, 0, 3]], [1, 2, 3], scale=THREE).model
     frame = pl.DataFrame({"item": ["x", "x", "y"], "1": [3, 0, 0], "2": [0, 0, 0], "3": [0, 3, 0]})
@@ -134,6 +136,7 @@ def test_decisions_of_a_mirrored_scale_are_its_points():
     assert decided.decide(items).tolist() == [2, 1, 0]
 
 
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_a_frame_whose_ids_are_of_two_columns_is_decided():
     frame = pl.DataFrame({"q": [1, 1, 2], "bot": ["x", "y", "x"], "who": ["A", "B", "tie"]})
     people = pl.DataFrame({"q": [1, 1], "bot": ["x", "y"], "label": ["A", "B"]})

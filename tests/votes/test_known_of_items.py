@@ -143,6 +143,7 @@ def test_sides_that_are_swapped_turn_covariates_round(pairs):
         btdagg.certify(items)
 
 
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_grades_have_systems_prompts_and_lengths():
     rng = np.random.default_rng(3)
     n, scale = 120, btdagg.Scale((1, 2, 3))

@@ -178,6 +178,7 @@ def test_baselines_count_signs_and_confidences_stay_what_they_were():
         assert np.array_equal(method.decide(items[few]), method.decide(signs[few]))
 
 
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_a_model_counts_votes_as_those_that_it_was_fitted_to():
     votes = read_votes({key: own for key, own in columns_of(drawn(6)).items() if key != "judge"})
     ids, counts = votes.counts()

@@ -10,6 +10,7 @@ import pytest
 from btdagg import InputError, calibrate, read_labels, read_votes
 from btdagg.datasets import simulate
 from btdagg.votes import source
+from refusals import refused
 
 SAMPLE = simulate("rb2-math", 60, 8, seed=4)
 LONG = pl.DataFrame(SAMPLE.vote_columns())
@@ -110,8 +111,11 @@ def test_votes_of_parquet_files_are_tallied_where_they_are(parts, monkeypatch):
     assert counted(votes.filter({"item": item})) == counted(in_memory.filter({"item": item}))
     assert votes.n_missing == 0
     assert votes.height == whole.height
-    for n_votes in (1, 3, 5, 99):
+    for n_votes in (1, 3, 5):
         assert counted(votes, n_votes) == counted(in_memory, n_votes)
+    for table in (votes, in_memory):
+        with refused("n_votes", got=99, expected="at most 8"):
+            table.counts(99)
 
 
 # Repeated samples

@@ -89,7 +89,10 @@ def calibrate(
     done = "" if panel else what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
     remarks = [*what_is_pooled(table, "fits", [panel or ""]), *items.remarks, *about]
-    note(*remarks, *(f"warning: {warning}" for warning in calibration.warnings))
+    note(
+        *remarks,
+        *(f"warning: {getattr(text, 'in_options', text)}" for text in calibration.warnings),
+    )
     if json:
         print_json(
             {

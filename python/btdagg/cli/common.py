@@ -328,7 +328,8 @@ def say_in_words(text: str) -> None:
 def note(*texts: str) -> None:
     """Print remarks on standard error, so that standard output stays clean."""
     for text in texts:
-        err.print(" ".join(text.split()), style="yellow", soft_wrap=True)
+        worded = getattr(text, "in_options", text)
+        err.print(" ".join(worded.split()), style="yellow", soft_wrap=True)
 
 
 def what_is_pooled(

@@ -22,7 +22,7 @@ from btdagg.cli.common import (
     say,
     what_is_pooled,
 )
-from btdagg.votes.join import labels_of
+from btdagg.votes.join import remarks_on_raters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +143,7 @@ def _compared(
         population=reading.population,
         covariates=covariates,
     )
-    remarks = [*labels_of(data.gold, ways[0][3]).remarks]
+    remarks = [*remarks_on_raters(data.gold, ways[0][3])]
     for way, *_, table in ways:
         apart = () if way is table else ("judge",)  # a panel
         remarks += what_is_pooled(table, "takes", apart)
@@ -151,6 +151,7 @@ def _compared(
         (result.n_only_first, f"labelled items have no votes of {result.names[1]}"),
         (result.n_only_second, f"labelled items have no votes of {result.names[0]}"),
         (result.n_unlabelled, "items have votes but no label"),
+        (result.n_fewer, f"labelled items lack votes of {' or '.join(result.names)}"),
     ):
         remarks += [f"{number} {what} and are left out"] if number else []
     if (other := result.other_difference) is not None:
@@ -204,7 +205,10 @@ def _way(
         number = int(n_votes)
     scales = table.scale, data.gold.scale
     if method == "panel" and table.scale.mirrored:
-        return table.items(panel="judge", n_votes=number), None, None, table
+        items = table.items(panel="judge", n_votes=number)
+        if number is not None:
+            items = items[(items.counts.sum(axis=2) >= number).all(axis=1)]
+        return items, None, None, table
     return table, None if method is None else by_name([method], *scales)[0], number, table
 
 

@@ -24,6 +24,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of, words_of
+from btdagg.votes.unequal import UnequalVotes
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -185,7 +186,9 @@ def plan(
     n_calls = (n_items - len(items.labels) * (population == "finite")) * expected.votes
     if output is not None:
         rule.save(output)
+    unequal = UnequalVotes.of(items.votes)
     remarks = [*what_is_pooled(data.votes, "plans for"), *items.remarks]
+    remarks += [] if unequal is None else [unequal]
     note(*remarks)
     if json:
         names = ("kind", "n", "step", "epsilon", "price")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -38,6 +39,7 @@ from btdagg.estimates.population import (
 )
 from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
+from btdagg.evaluation.significance import of_one_look
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
@@ -49,6 +51,7 @@ from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.standings import known_by_itself
+from btdagg.votes.unequal import UnequalVotes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -93,8 +96,9 @@ class Certificate(SavedAsJson, Drawn, Readable):
     """Which items can be trusted without a look, and what that rests on.
 
     With probability `confidence`, people agree with at least a share `agreement` of the labels of
-    the trusted items. This says nothing of a single item, or of an agreement chosen after the
-    labels were read.
+    trusted items like these, of which there may be any number; of those without a label, if they
+    are few, with at least `low_unlabelled`. This says nothing of a single item, or of an agreement
+    chosen after the labels were read.
 
     Attributes
     ----------
@@ -115,6 +119,10 @@ class Certificate(SavedAsJson, Drawn, Readable):
         The votes that all but a twentieth of the items have; of a panel, of each judge.
     profile : VoteProfile or None
         Means of all items' votes, for `likeness`; None of fewer than ten items or groups.
+    low_unlabelled : float or None
+        Lower bound, with `confidence`, of the agreement on the trusted items without a label. It is
+        below `agreement` where these are few. None if nothing is certified, no trusted item is
+        without a label, or labels were drawn with unequal probabilities.
     """
 
     FILE: ClassVar[FileFormat] = FileFormat("btdagg.certificate", "certificate", 2)
@@ -135,6 +143,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
     remarks: tuple[str, ...] = field(default=())
     n_votes: int | tuple[int, ...] | None = None
     profile: VoteProfile | None = None
+    low_unlabelled: float | None = None
 
     def trusted(
         self,
@@ -241,17 +250,21 @@ class Certificate(SavedAsJson, Drawn, Readable):
             promise = promise.replace("agree", f"are within {self.within} of the grade", 1)
             promise = promise.replace(" with people", " of people")
         if self.threshold is not None:
+            few = ""
+            if self.low_unlabelled is not None and self.low_unlabelled < self.agreement:
+                least = math.floor(1000 * self.low_unlabelled) / 10
+                few = f"; those without a label, which are few, in at least {least:g}%"
             return (
                 f"{100 * self.coverage:.3g}% of {self.n_items:,} items need no human review: "
                 f"their labels {promise}, with {100 * self.confidence:.4g}% confidence "
-                f"({self.n_labels:,} labels)"
+                f"({self.n_labels:,} labels){few}"
             )
         labels = "1 label" if self.n_labels == 1 else f"{self.n_labels:,} labels"
-        return f"with {labels} no items can be certified to {promise}; " + (
-            "these labels cannot show how many it would take"
-            if self.labels_wanted is None
-            else f"it would take about {self.labels_wanted:,} labels"
-        )
+        takes = "these labels cannot show how many it would take"
+        if self.labels_wanted is not None:
+            takes = f"it would take about {self.labels_wanted:,} labels"
+            takes += f"; {of_one_look(self.confidence)}"
+        return f"with {labels} no items can be certified to {promise}; {takes}"
 
     def __str__(self) -> str:
         return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
@@ -434,9 +447,10 @@ def certify(
     is_like = not population.remarks_on_sizes
     can_tell = n >= _LEAST_LABELS and is_like
     passed = [*takewhile(lambda point: point.low >= agreement, curve)] * can_tell
-    wanted = None
-    # With probabilities the next labels would be drawn otherwise, and it is not known how.
-    if not passed and is_like and probabilities is None:
+    wanted, unequal = None, UnequalVotes.of(array)
+    # Other labels would be drawn with probabilities, not known which; and where one model cannot
+    # serve all items, more labels do not help.
+    if not passed and is_like and probabilities is None and unequal is None:
         promise = agreement, confidence
         wanted = _labels_wanted(of_rows, population, n_items, expected, agrees, *promise)
     is_of_one = bool((population.outcomes.max(axis=1) == 1).all())
@@ -454,9 +468,12 @@ def certify(
         within,
         items.scale,
         items.label_scale,
-        (*items.remarks, *_remarks(population)),
+        (*items.remarks, *([] if unequal is None else [unequal]), *_remarks(population)),
         tuple(map(int, usual)) if usual.ndim else int(usual),
         profile,
+        _low_unlabelled(population, passed[-1], entered, agrees, confidence, n_items - n)
+        if passed and weights is None
+        else None,
     )
 
 
@@ -625,6 +642,25 @@ def _point(
     return CurvePoint(share, agreement, low, len(rows), threshold)
 
 
+def _low_unlabelled(
+    population: PredictedItems,
+    point: CurvePoint,
+    entered: Floats,
+    agrees: Floats,
+    confidence: float,
+    n_unlabelled: int,
+) -> float | None:
+    """Return the bound for the unlabelled items of a point, whose own agreement varies too."""
+    n_trusted = point.coverage * n_unlabelled
+    if n_trusted < 1:
+        return None
+    rows = np.flatnonzero(entered <= point.coverage + _ROUNDING)
+    n = _effective_labels(population, agrees, rows, confidence)
+    # The difference of two means varies as the mean of so many.
+    n = n * n_trusted / (n + n_trusted)
+    return float(_lower_bound(point.agreement * n, n, confidence))
+
+
 def _effective_labels(
     population: PredictedItems, agrees: Floats, rows: NDArray[np.int64], confidence: float
 ) -> float:
@@ -672,6 +708,7 @@ def _labels_wanted(
     labels = np.unique(
         np.geomspace(max(n + 1, _LEAST_LABELS), max(n_items, n + 1), 400).astype(int)
     )
+    labels = labels[labels > n]  # a power may be rounded down
     shares = np.append(np.arange(_FIRST, 1, _STEP), 1.0)
     last = np.searchsorted(items / items[-1], shares - _ROUNDING)
     p, *gradient = (columns.cumsum(axis=0)[last] / items[last, None]).T

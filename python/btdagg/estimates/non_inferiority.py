@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from btdagg._util.validation import as_number
 from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
-from btdagg.evaluation.significance import number_to_tell
+from btdagg.evaluation.significance import number_to_tell, of_one_look
 from btdagg.votes.items import Items
 from btdagg.votes.join import as_tables, require_labels
 from btdagg.votes.scale import scales_of
@@ -121,6 +121,7 @@ class NonInferiority(Readable):
             more = self.labels_wanted - self.n_labels
             needed = "label is" if more == 1 else "labels are"
             sentence += f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
+            sentence += f"; {of_one_look(self.level)}"
         elif self.outcome == "inconclusive":
             sentence += "; labels on all items would not be enough; add items"
             if self.items_wanted is not None:
@@ -200,6 +201,8 @@ def not_worse(
     item_options = {name: options.pop(name, None) for name in _OF_ITEMS}
     item_options["model"] = options.get("model")
     items = _items_of(counts, labels, by, than, pair, panel, covariates, **item_options)
+    if items.by is not None:  # remarks are on the items of the two
+        items = replace(items, remarks=items.remarks_of(np.isin(items.by, pair)))
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):

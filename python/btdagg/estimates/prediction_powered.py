@@ -28,6 +28,7 @@ from btdagg.estimates.mean import (
     numbers_of,
 )
 from btdagg.estimates.population import NET, PredictedItems, Predictor, items_of, too_few
+from btdagg.evaluation.significance import of_one_look
 from btdagg.model.intervals import as_level
 from btdagg.votes.sides import UNNAMED, Sides
 
@@ -259,7 +260,9 @@ class Estimates(Drawn, Readable):
         if n_labels is None:
             return f"Labels of all {self.n_items:,} items would not {what}: get more items."
         more = max(n_labels - self.n_labels, 1)
-        return f"About {n_labels:,} labels, {more:,} more, would {what}."
+        n_labels = max(n_labels, self.n_labels + 1)
+        text = f"About {n_labels:,} labels, {more:,} more, would {what}."
+        return f"{text} {of_one_look(self.level)}." if name == "win rate" else text
 
     def as_dict(self) -> dict[str, Any]:
         """Return all that is estimated as plain values."""

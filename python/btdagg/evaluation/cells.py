@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -179,8 +179,6 @@ class Cell(Drawn, Readable):
         In an ablation, the value of its column, such as the prompt template.
     fitted : Calibrated or None
         The method `calibrated`, fitted to all labelled items, to describe the judge.
-    n_asked : int or None
-        Votes per item that were asked for; items may have fewer.
     n_undecided, n_missing, n_empty : int
         Items that a method did not decide; missing votes; items with missing votes only, which are
         decided without votes.
@@ -207,7 +205,6 @@ class Cell(Drawn, Readable):
     n_labels: int | None = None
     value: str = ""
     fitted: Calibrated | None = None
-    n_asked: int | None = None
     n_undecided: int = 0
     n_missing: int = 0
     n_empty: int = 0
@@ -226,6 +223,19 @@ class Cell(Drawn, Readable):
             return self.new_items.difference(first, second, score)
         of_first, of_second = (getattr(self.methods[place], score) for place in (first, second))
         return mean_interval(of_first - of_second)
+
+    def less_constant(self, place: int) -> Interval:
+        """MAE of a cross-fitted method less that of `best_constant`, with its 95% interval."""
+        new_items, method = cast("NewItems", self.new_items), self.methods[place]
+        value = self.label_scale.values[self.errors_of_constants.argmin()]
+        loss = method.loss(self.items.labels, np.full(self.n_items, value))[None].astype(float)
+        of_method = new_items.losses["mae"]
+        of_refits = np.full((1, of_method.of_refits.shape[1]), loss.mean())
+        constant = of_method._replace(of_items=loss, of_refits=of_refits, written=loss)
+        both = replace(new_items, losses={"mae": of_method}).joined(
+            replace(new_items, losses={"mae": constant}), with_written=True
+        )
+        return both.difference(place, -1)
 
     @property
     def point(self) -> int | None:
@@ -300,18 +310,33 @@ class Cell(Drawn, Readable):
         first = [f"{self.methods[k].name} (MAE {errors[k]:.3f})" for k in order if is_first[k]]
         if len(first) == 1:
             text = f"{first[0]}" + (f" has the lowest error of {n} methods" if n > 1 else "")
+        elif (self.rankings["mae"].pvalues[np.ix_(is_first, is_first)] < self.tested.tau).any():
+            text = f"{first[0]} has the lowest error of {n} methods, but not significantly lower "
+            text += f"than {', '.join(first[1:])}"
         else:
             which = f"the {n} methods" if len(first) == n else f"the best of {n} methods"
             text = f"{which} do not differ significantly: {'; '.join(first)}"
         plain, calibrated = self.baseline, self.calibrated
         if plain is None or calibrated is None or plain == calibrated:
             return text
-        more = self.difference(plain, calibrated)
+        more, level = self.difference(plain, calibrated), "95% interval over these splits"
+        if self.new_items is not None:
+            confidence = self._level(plain, calibrated)
+            more = self.new_items.difference(plain, calibrated, level=confidence)
+            level = f"{100 * confidence:.4g}% interval"
         return (
             f"{text}. MAE of {self.methods[plain].name} minus that of "
             f"{self.methods[calibrated].name}: "
-            f"{more.mean:z.3f} (95% interval {more.low:z.3f} to {more.high:z.3f})"
+            f"{more.mean:z.3f} ({level} {more.low:z.3f} to {more.high:z.3f})"
         )
+
+    def _level(self, first: int, second: int) -> float:
+        """Level at which the interval of a difference excludes 0 where the test is significant."""
+        if self.test is None:
+            return 0.95
+        alone = combine_pvalues(self.pvalues["mae"], rule=self.test.rule)[first, second]
+        corrected = self.rankings["mae"].pvalues[first, second]
+        return float(1 - self.test.tau * alone / corrected)
 
     @cached_property
     def lines(self) -> tuple[dict[str, Any], ...]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # A line about strength is from so many labels on, and of at most so many.
 _FEWEST, _ENOUGH = 20, 1000
+_ROUNDING = 1e-6  # of votes with a strength
 _QUICK = Protocol(CrossFit(n_repeats=2, n_refits=25), GroupTest())
 
 Way: TypeAlias = "Votes | ArrayLike | Items"
@@ -62,6 +63,8 @@ class Comparison(Readable):
         Labelled items left out since the other way has no votes on them.
     n_unlabelled : int
         Items left out without a label.
+    n_fewer : int
+        Labelled items left out since they have fewer votes than one of the ways counts.
     population : "new" or "finite"
         Whether intervals are for new items, or of these, with a label or without.
     other_difference : Interval or None
@@ -79,6 +82,7 @@ class Comparison(Readable):
     n_only_first: int = 0
     n_only_second: int = 0
     n_unlabelled: int = 0
+    n_fewer: int = 0
     population: Literal["new", "finite"] = "new"
     other_difference: Interval | None = None
 
@@ -153,7 +157,8 @@ def compare(
     methods : Aggregator or its name, or two of them; optional
         By default `Calibrated` with the weak prior, or of the judges of a panel.
     n_votes : int or two of them, optional
-        Use only the first so many votes of each item, of tables; see `Votes.counts`.
+        Use only the first so many votes of each item, of tables; see `Votes.counts`. Items with
+        fewer are left out for both ways.
     covariates : optional
         For both ways, or a tuple of two, of which one may be None; as in
         `btdagg.votes.Items.with_covariates`.
@@ -184,7 +189,7 @@ def compare(
     first_settings, second_settings = zip(of_methods, of_numbers, _two(scale, "scale"), strict=True)
     if first is second and first_settings == second_settings and known[0] is known[1]:
         raise InputError("first and second are the same votes, decided in the same way")
-    ways, used, unlabelled = zip(
+    ways, used, unlabelled, fewer = zip(
         *(
             _labelled(way, labels, groups, label_scale, way_covariates, *settings)
             for way, settings, way_covariates in zip(
@@ -195,6 +200,11 @@ def compare(
     )
     expected = "the scale of the labels, since the votes have two"
     expect(ways[0].label_scale == ways[1].label_scale, "label_scale", label_scale, expected)
+    without_votes = set.union(*fewer)
+    ways = tuple(
+        way[[item not in without_votes for item in way.ids.tolist()]] if without_votes else way
+        for way in ways
+    )
     both = _in_both(*ways)
     rows = [
         cross_scores([items], [method], protocol.untested)[0][0]
@@ -226,6 +236,7 @@ def compare(
         len(ways[0]) - len(both[0]),
         len(ways[1]) - len(both[0]),
         n_unlabelled,
+        len(without_votes),
         population,
         *differences,
     )
@@ -274,7 +285,7 @@ def _labelled(
     method: Method | None,
     n_votes: int | None,
     scale: Scale | None,
-) -> tuple[Items, Aggregator, set[Any]]:
+) -> tuple[Items, Aggregator, set[Any], set[Any]]:
     way, labels = as_tables(way, labels, scale, label_scale)
     is_joined = isinstance(way, Items) and labels is None
     is_table = isinstance(way, Votes) or is_joined
@@ -304,8 +315,12 @@ def _labelled(
         items = replace(items, ids=ids, units=ids if items.groups is None else items.groups)
     if needs.some_decisions:
         items = items[items.with_decisions([needs.decisions or ""])]
+    fewer: set[Any] = set()
+    if n_votes is not None:
+        items.require_votes(n_votes)
+        fewer = {*items.ids[items.votes.sum(axis=1) < n_votes - _ROUNDING].tolist()}
     usual = Calibrated(scale=scale, label_scale=label_scale, judges=items.judges)
-    return items, usual if method is None else method, without
+    return items, usual if method is None else method, without, fewer
 
 
 def _in_both(first: Items, second: Items) -> tuple[Items, Items]:

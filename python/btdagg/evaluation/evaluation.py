@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
@@ -30,7 +30,14 @@ from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Table
 from btdagg.votes.items import Items
-from btdagg.votes.join import as_tables, join, labels_of, require_labels, with_task
+from btdagg.votes.join import (
+    as_tables,
+    join,
+    labels_of,
+    remarks_on_raters,
+    require_labels,
+    with_task,
+)
 from btdagg.votes.labels import Labels
 from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import scales_of
@@ -44,6 +51,8 @@ if TYPE_CHECKING:
     from btdagg.evaluation.parts import Key
     from btdagg.methods import Calibrated
     from btdagg.votes.scale import Scale
+
+_MUCH_LARGER = 1.05  # a calibration set than the one that was asked for
 
 Start: TypeAlias = Callable[[int], Callable[[], object]]
 """Called once with the number of splits to come; what it returns is called after each."""
@@ -154,7 +163,8 @@ def evaluate(
         require_splits(items, protocol.splitter)  # errors of the splits come first
         items.require_two_labels()
         step = None if start is None else start(n_splits)
-        return Scores((), tuple(_cells(items, methods, protocols, step, None)))
+        of_items = tuple(_cells(items, methods, protocols, step, None))
+        return Scores((), of_items, about_data=tuple(_larger_than_asked(of_items, protocols)))
     if not isinstance(votes, Votes):
         raise InputError(f"votes is a {type(votes).__name__}, expected votes from read_votes")
     everything = cast("Labels", labels)
@@ -187,10 +197,12 @@ def evaluate(
 
     cells: list[Cell] = []
     skipped: list[tuple[Key, str]] = []
+    errors: list[InputError] = []
 
-    about_data = (*gold.remarks, *about_orders(votes, gold))
+    about_labels = *remarks_on_raters(gold, votes), *about_orders(votes, gold)
 
     def scores() -> Scores:
+        about_data = (*about_labels, *_larger_than_asked(cells, protocols))
         return Scores(columns, tuple(cells), tuple(skipped), *item_counts, about_data=about_data)
 
     for place, (key, part) in enumerate(parts.items(), 1):
@@ -202,11 +214,11 @@ def evaluate(
                 raise
             # None of its points is shown then: averages are over the same parts for all.
             skipped.append((key, str(error)))
+            errors.append(error)
         if partial is not None and cells and place < len(parts):
             partial(scores())
     if not cells:
-        key, reason = skipped[0]
-        raise InputError(f"no part could be evaluated; {' '.join(key)}: {reason}")
+        raise errors[0].within(f"no part could be evaluated; {' '.join(skipped[0][0])}: ")
     return scores()
 
 
@@ -217,6 +229,7 @@ def _joined(
         return votes.labelled(labels, n_votes, **needed)
     items: Items = join(votes, labels, votes.items(n_votes=n_votes, **needed))
     labelled: Items = items.with_covariates(covariates).labelled()
+    labelled.require_votes(n_votes)
     return labelled
 
 
@@ -261,16 +274,11 @@ def _of_part(
             # Of grades, items without a vote are left out.
             is_paired = items.scale.mirrored
             everyone = items.pooled if is_paired else items.table.counts(n_votes)[1]
-            most = int(items.pooled.sum(axis=1).max())
-            used = None if n_votes is None else min(n_votes, most)
-            if used in {cell.n_votes for cell in cells}:
-                continue  # as many were used at a smaller number, where items have no more
             cells += [
                 replace(
                     cell,
                     key=key,
-                    n_votes=used,
-                    n_asked=n_votes,
+                    n_votes=n_votes,
                     n_undecided=len(everything) - len(items),
                     n_missing=items.table.n_missing,
                     n_empty=int((everyone.sum(axis=1) == 0).sum()),
@@ -280,7 +288,7 @@ def _of_part(
         except InputError as error:
             if not cells:
                 raise
-            raise InputError(f"at {n_votes} votes: {error}") from None
+            raise error.within(f"at {n_votes} votes: ") from None
     return cells
 
 
@@ -298,6 +306,21 @@ def _cells(
     for n_labels, protocol in protocols.items():
         ((cell,),) = cross_scores([items], methods, protocol, progress=step, neighbourhood=around)
         yield replace(cell, n_labels=n_labels, fitted=fitted)
+
+
+def _larger_than_asked(
+    cells: Iterable[Cell], protocols: Mapping[int | None, Protocol]
+) -> Iterator[str]:
+    """Say where whole groups make calibration sets larger than asked for."""
+    for cell in cells:
+        splitter = protocols[cell.n_labels].splitter
+        asked = splitter.size_of(cell.n_items) if isinstance(splitter, RandomSplits) else None
+        if asked is not None and cell.n_calibration > _MUCH_LARGER * asked:
+            where = f"{' '.join(cell.key)}: " if cell.key else ""
+            yield (
+                f"{where}groups stay together, so models are calibrated on "
+                f"{cell.n_calibration:.0f} labels on average, not on {asked}"
+            )
 
 
 def _sharing(votes: Table, labels: Labels) -> int:

@@ -122,6 +122,10 @@ class NewItems(Readable):
         mean, error = self._standard_error(losses.of_items[method], losses.of_refits[method])
         half = t_quantile(level, self.n_groups - 1) * error
         interval = Interval(mean, max(mean - half, losses.least), min(mean + half, losses.worst))
+        if error == 0:  # all groups err alike
+            away = mean - losses.least
+            low, high = self._ends(away, error, self._worst(score), level, is_loss=True)
+            interval = Interval(mean, losses.least + low, losses.least + high)
         return Interval(*(1 - end for end in _turned(interval))) if score in _RISING else interval
 
     def intervals(self, method: int) -> dict[Score, Interval]:
@@ -181,13 +185,17 @@ class NewItems(Readable):
             pairs.append(self._standard_error(written[method] - written[other], np.zeros(2)))
         return pairs
 
-    def _ends(self, mean: float, error: float, worst: float, level: float) -> tuple[float, float]:
+    def _ends(
+        self, mean: float, error: float, worst: float, level: float, *, is_loss: bool = False
+    ) -> tuple[float, float]:
         t = t_quantile(level, self.n_groups - 1)
-        if error > 0 or mean == 0:
+        if error > 0 or (mean == 0 and not is_loss):
             return mean - t * error, mean + t * error
-        # All groups differ alike. Wilson's interval says how many others may do otherwise.
+        # All groups are alike. Wilson's interval says how many others may not be: down to the
+        # least loss, or to a difference of the worst the other way round.
         unlike = self.left * t**2 / (self.n_groups + self.left * t**2)
-        return mean - unlike * (worst + mean), mean + unlike * (worst - mean)
+        least = 0.0 if is_loss else -worst
+        return mean - unlike * (mean - least), mean + unlike * (worst - mean)
 
     def _standard_error(
         self, losses: NDArray[np.float64], refits: NDArray[np.float64]

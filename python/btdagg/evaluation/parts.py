@@ -13,7 +13,7 @@ from btdagg._util.lazy import pl
 from btdagg.model.calibration import neighbour_of, prior_of
 from btdagg.votes import Table
 from btdagg.votes.items import Items
-from btdagg.votes.join import labels_of, with_task
+from btdagg.votes.join import join, labels_of, with_task
 from btdagg.votes.labels import Labels
 from btdagg.votes.table import NUMBER, require
 from btdagg.votes.votes import Votes, column_of_decisions
@@ -67,7 +67,7 @@ def labelled_parts(
     joined: dict[Key, Items] = {}
     for key, part in parts.items():
         with suppress(InputError):
-            joined[key] = part.labelled(labels, n_votes)
+            joined[key] = join(part, labels, part.counted(n_votes=n_votes)).labelled()
     return joined
 
 

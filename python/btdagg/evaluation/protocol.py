@@ -101,7 +101,7 @@ class RandomSplits:
     def __post_init__(self) -> None:
         as_integer(self.n_splits, "n_splits", 1)
         as_integer(self.seed, "seed", 0)
-        self._size_of(2)
+        self.size_of(2)
 
     def draw(
         self,
@@ -111,7 +111,7 @@ class RandomSplits:
     ) -> Iterator[Split]:
         """Split by rows as in the paper: whole groups until there are enough; see `Splitter`."""
         n_items = as_integer(n_items, "n_items", 2)
-        size = self._size_of(n_items)
+        size = self.size_of(n_items)
         reserve = size if self.reserve is None else self.reserve
         for number in (size, reserve):
             _refuse_all(number >= n_items, number, f"{n_items} items")
@@ -129,7 +129,8 @@ class RandomSplits:
             of_item = place[group]
             yield Split(np.flatnonzero(of_item < calibrated), np.flatnonzero(of_item >= reserved))
 
-    def _size_of(self, n_items: int) -> int:
+    def size_of(self, n_items: int) -> int:
+        """Return the number of items to calibrate on; whole groups may make it larger."""
         if self.size is not None:
             if self.share is not None:
                 raise InputError(

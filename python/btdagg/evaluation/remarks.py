@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._util.wording import counted
+from btdagg.model.calibration_set import FEWEST
+from btdagg.votes.unequal import UnequalVotes
+
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell, MethodScores
 
@@ -27,8 +31,14 @@ def about_votes(cell: Cell) -> Iterator[str]:
             f"{where}{cell.n_undecided} {items} no decision by some method (its prompt shows them "
             "as examples, or an answer is missing) and are left out for all methods"
         )
-    if cell.n_asked != cell.n_votes and cell.n_votes is not None:
-        yield f"{where}no item has {cell.n_asked} votes; all {cell.n_votes} were used"
+
+    if (unequal := _unequal(cell)) is not None:
+        yield unequal.within(where)
+    if cell.new_items is not None and cell.n_items < FEWEST:
+        yield (
+            f"{where}{counted(cell.n_items, 'labelled item')}: too few to evaluate with; {FEWEST} "
+            "are the fewest"
+        )
 
 
 def about_scores(cell: Cell) -> Iterator[str]:
@@ -45,6 +55,10 @@ def about_scores(cell: Cell) -> Iterator[str]:
         yield from _against(cell)
         yield from _beaten(cell)
         yield from _beside_raters(cell)
+
+
+def _unequal(cell: Cell) -> UnequalVotes | None:
+    return None if cell.items is None or cell.items.judges else UnequalVotes.of(cell.items.votes)
 
 
 def _where(cell: Cell) -> str:
@@ -73,26 +87,54 @@ def _beaten(cell: Cell) -> Iterator[str]:
     if cell.calibrated is not None:  # others are there to be compared with
         methods = [cell.methods[cell.calibrated]]
     plain = None if cell.baseline is None else cell.methods[cell.baseline]
-    if plain is not None:
-        behind = [of for of in methods if of is not plain and _mae(of) >= _mae(plain)]
-        if behind:
-            yield (
-                f"{_where(cell)}{_not_beating(behind)} {plain.name} (MAE {_mae(plain):.3f}) on "
-                f"held-out items, fitted to {cell.n_calibration:.0f} labels: label more items or "
-                f"use {plain.name}"
-            )
     constant, error = cell.best_constant
-    if constant == "tie" and _tying(cell) is not None:
-        return  # said already
+    is_said = constant == "tie" and _tying(cell) is not None
     behind = [method for method in methods if _mae(method) >= error]
+    if not behind and not is_said and (doubt := _no_better(cell)):
+        yield f"{_where(cell)}{doubt}"
+    elif plain is not None:
+        beaten = [of for of in methods if of is not plain and _mae(of) >= _mae(plain)]
+        advice = f"label more items or use {plain.name}"
+        if _unequal(cell) is not None:
+            advice = "one model cannot serve these unequal numbers of votes"
+        elif _mae(plain) >= error:  # which is no better either
+            advice = ""
+        if beaten and advice:
+            yield (
+                f"{_where(cell)}{_not_beating(beaten)} {plain.name} (MAE {_mae(plain):.3f}) on "
+                f"held-out items, fitted to {cell.n_calibration:.0f} labels: {advice}"
+            )
+    if is_said:
+        return
     if behind and plain is not None and plain not in behind and _mae(plain) >= error:
         behind.append(plain)
     if behind:
         yield (
             f"{_where(cell)}{_not_beating(behind)} always answering {constant} (MAE {error:.3f}) "
-            "on held-out items: these votes have too little information; try more votes per item, "
-            "another prompt or another judge"
+            "on held-out items: this judge is not shown to be better than a constant label; try "
+            "more votes per item, another prompt or another judge"
         )
+
+
+def _no_better(cell: Cell) -> str:
+    """Say that neither the calibrated model nor a plain vote is shown to beat a constant."""
+    places = [place for place in (cell.calibrated, cell.baseline) if place is not None]
+    if cell.calibrated is None or cell.items is None or cell.items.labels is None:
+        return ""
+    less = [cell.less_constant(place) for place in places]
+    if any(interval.high < 0 for interval in less):
+        return ""
+    constant, error = cell.best_constant
+    calibrated = cell.methods[cell.calibrated]
+    advice = "label more items to tell"
+    if _unequal(cell) is not None:
+        advice = "the unequal numbers of votes may be the cause"
+    return (
+        f"this judge is not shown to be better than a constant label: always answering {constant} "
+        f"has MAE {error:.3f}, {calibrated.name} {_mae(calibrated):.3f} on held-out items, "
+        f"difference {less[0].mean:z.3f}, 95% interval {less[0].low:z.3f} to "
+        f"{less[0].high:z.3f}; {advice}"
+    )
 
 
 def _not_beating(methods: Sequence[MethodScores]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -87,7 +87,28 @@ class Scores(Displayed, Readable):
                 "labels have a column group. Intervals treat them as independent and may be too "
                 "narrow; add a column group with the prompt's id"
             )
+        remarks += self._about_averages()
         return *remarks, *(text for cell in cells for text in about_scores(cell))
+
+    def _about_averages(self) -> Iterator[str]:
+        """Say where an average is over judges, or templates, of different items."""
+        most = self.at_most_votes() if self.averages else {}
+        for place, column in enumerate(self.by):
+            parts: dict[Key, list[set[Any]]] = {}
+            for key, cell in most.items():
+                if column not in ("task", "criterion") and cell.items is not None:
+                    parts.setdefault((*key[:place], *key[place + 1 :]), []).append(
+                        {*cell.items.ids.tolist()}
+                    )
+            for rest, items in parts.items():
+                if any(ids != items[0] for ids in items):
+                    where = f"{' '.join(rest)}: " if rest else ""
+                    numbers = ", ".join(f"{len(ids):,}" for ids in items)
+                    yield (
+                        f"{where}values of {column} have different labelled items ({numbers}; "
+                        f"{len(set.intersection(*items)):,} in common), so the average mixes "
+                        "differences between them with differences between items"
+                    )
 
     @property
     def answer(self) -> str:

@@ -311,6 +311,14 @@ def _significant(
     return mean, matrix < as_level(tau, "tau")
 
 
+def of_one_look(level: float) -> str:
+    """Say that a level is for one look at the labels, and how two looks share its error."""
+    return (
+        f"{100 * level:.4g}% is for one look: to look again at more labels, use "
+        f"{100 * (1 + level) / 2:.4g}% in both looks"
+    )
+
+
 def number_to_tell(n: int, half: float, distance: float) -> int | None:
     """About how many items narrow an interval to a distance; None from a hundred times n on."""
     return math.ceil(n * (half / distance) ** 2) if distance > half / 10 else None

@@ -16,8 +16,10 @@ from btdagg._util.validation import (
     as_number,
     has_judges,
 )
+from btdagg._util.wording import counted
 from btdagg.model.calibration_set import (
     ENOUGH,
+    FEWEST,
     PARAMETERS,
     Bounds,
     Calibration,
@@ -36,6 +38,7 @@ from btdagg.model.prior import Neighbour, Prior, fit_prior
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.unequal import UnequalVotes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +56,8 @@ class _Default(StrEnum):
     def __repr__(self) -> str:
         return repr(self.value)
 
+
+_NOTHING = 0.05  # probability from which on votes may say nothing
 
 WEAK = cast("Literal['weak']", _Default.WEAK)
 
@@ -123,7 +128,8 @@ def calibrate(
     Warns
     -----
     CalibrationWarning
-        If the model decides every item alike; with a prior, if its neighbours do not fit the labels
+        If labels are few, items have unequal numbers of votes, or the model decides every item
+        alike; with a prior, if its neighbours do not fit the labels
         or have fewer votes an item; without, if the fit did not converge, a parameter is at a bound
         or not identified. For grades, if nobody gave some of them.
 
@@ -156,7 +162,9 @@ def calibrate(
         _require(named, "for grades", alpha=1, kappa=1, bounds=None)
         expect(labels is not None, "labels", None, "a label for every item of grades")
         of_items: dict[str, Any] = {"weights": weights, "provenance": provenance, "known": known}
-        return fit_cuts(counts, labels, *scales, prior=prior, **of_items)
+        return _with_warnings(
+            fit_cuts(counts, labels, *scales, prior=prior, **of_items), counts, weights
+        )
     smoothing: Any = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     labels = None if labels is None else label_scale.sides(labels)
     n_threads = as_integer(n_threads, "n_threads", 1)
@@ -175,12 +183,44 @@ def calibrate(
     else:
         given = counts, labels, weights, prior, *smoothing.values(), provenance, offsets, weighted
         fitted = _closest_to_posterior(Posterior.of(*given))
+    fitted = _with_warnings(fitted, counts, weights)
     if known is not None:
         warnings = (*fitted.warnings, *known.remarks)
         fitted = replace(fitted, warnings=warnings, _design=design)
     if scales == [PAIRS, PAIRS]:
         return fitted
     return replace(fitted, model=replace(fitted.model, scale=scale, label_scale=label_scale))
+
+
+def _with_warnings(fitted: Calibration, counts: Any, weights: Any) -> Calibration:
+    """Warn of too few labels, and of items whose numbers of votes one model cannot serve."""
+    if not fitted.n_labels:
+        return fitted
+    warnings = [*fitted.warnings]
+    if fitted.n_labels < FEWEST:
+        warnings.append(
+            f"{counted(fitted.n_labels, 'label')}: too few to calibrate on; {FEWEST} are the fewest"
+        )
+    always_ties = getattr(fitted.model, "always_ties", None)
+    is_constant = always_ties is not None and fitted.max_votes and always_ties(fitted.max_votes)
+    if not is_constant and (doubt := about_judge(fitted)) is not None:  # else it is said
+        warnings.append(doubt)
+    if (unequal := UnequalVotes.of(counts, weights)) is not None:
+        warnings.append(unequal)
+    return replace(fitted, warnings=tuple(warnings))
+
+
+def about_judge(fitted: Calibration) -> str | None:
+    """Say that the labels do not rule out that the votes say nothing; None where they do."""
+    nothing = fitted.shares.get("nothing", 0.0)
+    if fitted.posterior is not None:
+        nothing = fitted.posterior.nothing
+    if not fitted.n_labels or nothing <= _NOTHING:
+        return None
+    return (
+        "this judge is not shown to be better than a constant label: by these labels the "
+        f"probability that its votes say nothing is {nothing:.0%}"
+    )
 
 
 def prior_among(
@@ -299,9 +339,6 @@ def _unidentified(
         notes.append(
             f"every label is {labels[0]}: beta, nu and gamma cannot be identified; label more items"
         )
-    if items.n_items < len(PARAMETERS):
-        plural = "label" if items.n_items == 1 else "labels"
-        notes.append(f"{items.n_items} {plural}: too few to identify three parameters")
     if items.max_votes == 0:
         notes.append("no item has votes: beta and gamma cannot be identified and are left neutral")
         return notes

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # From so many labels on priors have nothing to add.
 ENOUGH = 1000
+# Labels below which a fit says next to nothing.
+FEWEST = 10
 
 PARAMETERS = ("beta", "nu", "gamma")
 

@@ -22,7 +22,7 @@ from btdagg._util.validation import (
 from btdagg._util.wording import counted
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
-from btdagg.evaluation.protocol import CrossFit, Protocol
+from btdagg.evaluation.protocol import CrossFit, Protocol, RandomSplits
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet
@@ -214,7 +214,7 @@ def plan(
             votes = rule.votes
         errors = _errors(*signs, pilot.groups, votes, budgets, prior, seed)
         forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
-        of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior)
+        of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior, pilot.groups)
     else:
         how = budgets, sizes, step, rule, {"prior": prior}
         alone = replace(pilot, covariates={}, standings={})
@@ -393,22 +393,39 @@ def _by_labels(
     sizes: Sequence[int],
     seed: int,
     prior: Prior | Literal["weak"] | None,
+    groups: NDArray[Any] | None,
 ) -> tuple[tuple[int, float], ...]:
-    """The cost of few labels, on average over sets drawn from fits to resamples of the pilot."""
+    """The cost of few labels, on average over sets drawn from fits to resamples of the pilot.
+
+    Up to half of the pilot it is measured: models calibrated on parts of the pilot decide the rest.
+    """
     alpha, kappa = (1.0, 1.0) if prior is None or prior == "weak" else (prior.alpha, prior.kappa)
     rng, fit = np.random.default_rng([seed, n]), quiet(calibrate)
-    excess = np.empty((_N_WORLDS, len(sizes), _N_SETS))
+    simulated = [*sizes, len(gold)]
+    excess = np.empty((_N_WORLDS, len(simulated), _N_SETS))
     for world in excess:
         rows = rng.integers(0, len(gold), size=len(gold))
         votes = fit_votes(counts[rows], gold[rows])
         states, joint = _joint(votes, n)
         least, flat = _error(_fitted(votes, n), states, joint), joint.ravel() / joint.sum()
-        for place, size in enumerate(sizes):
+        for place, size in enumerate(simulated):
             for number, drawn in enumerate(rng.choice(len(flat), (_N_SETS, size), p=flat)):
                 sample = states[drawn // 3], drawn % 3 - 1
                 model = fit(*sample, prior=prior, alpha=alpha, kappa=kappa).model
                 world[place, number] = _error(model, states, joint) - least
-    return tuple(zip(sizes, excess.mean(axis=(0, 2)).tolist(), strict=True))
+    *of_sizes, of_pilot = excess.mean(axis=(0, 2)).tolist()
+    items = Items.of(_some(counts, n, fit_votes(counts, gold), rng), gold, groups)
+    method, costs = (
+        Calibrated(prior=prior, alpha=alpha, kappa=kappa),
+        dict(zip(sizes, of_sizes, strict=True)),
+    )
+    least = _cross_fitted(items, method, seed).mean - of_pilot
+    for size in sizes:
+        splits = RandomSplits(size=size, n_splits=_N_WORLDS * _N_SETS, seed=seed)
+        if 2 * size <= items.group_numbers.max() + 1:
+            ((cell,),) = cross_scores([items], [method], Protocol(splits, test=None))
+            costs[size] = float(cell.methods[0].mae.mean()) - least
+    return tuple((size, max(cost, 0.0)) for size, cost in costs.items())
 
 
 # Items of a neighbour that are looked at: more would change nothing that can be seen.

@@ -404,6 +404,24 @@ class Items(Readable):
             f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones",
         )
 
+    def require_votes(self, n_votes: int | None) -> None:
+        """Refuse a number of votes that none of these items has, of a panel from no judge."""
+        if n_votes is not None:
+            most = round(float(self.counts.sum(axis=-1).max()))
+            expected = f"at most {most}, the most votes of a labelled item"
+            expect(n_votes <= most, "n_votes", n_votes, expected)
+
+    def remarks_of(self, rows: NDArray[Any]) -> tuple[str, ...]:
+        """Return the remarks with what is said of raters for some items alone."""
+        if self.label_rows is None:
+            return self.remarks
+        some = self[rows]
+        numbers = n_disputed(some.label_rows), int(some.is_labelled.sum())
+        of_some = rater_remarks(self.label_scale, self.raters, *numbers, of_estimates=True)
+        others = (text for text in self.remarks if not isinstance(text, OnRaters))
+        is_said = any(isinstance(text, OnRaters) for text in self.remarks)
+        return (*others, *of_some) if is_said else self.remarks
+
     # What only some aggregators need
 
     def require_confidences(self, method: str) -> Confidences:
@@ -506,7 +524,9 @@ class Items(Readable):
             labels = np.where(is_turned, self.label_scale.turned(labels), labels)
         sign = np.where(is_turned, -1.0, 1.0)
         known = {name: sign * values for name, values in items.covariates.items()}
-        return replace(items, systems=None, sides=sides, labels=labels, covariates=known)
+        remarks = self.remarks_of(rows)
+        of_pair: Any = {"sides": sides, "labels": labels, "covariates": known, "remarks": remarks}
+        return replace(items, systems=None, **of_pair)
 
 
 def _sides_of(decided: ArrayLike, name: str) -> NDArray[np.float64]:

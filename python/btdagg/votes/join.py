@@ -249,6 +249,16 @@ def labels_of(labels: Labels, votes: Table) -> Labels:
     return replace(labels, data=parts[0], unlabelled=parts[1])
 
 
+def remarks_on_raters(labels: Labels, votes: Table) -> tuple[str, ...]:
+    """Return the remarks on the raters of the items that have votes."""
+    key = [c for c in ("item", "task") if c in labels.columns and c in votes.columns]
+    voted = pl.DataFrame([text(votes, column).str.strip_chars() for column in key]).unique()
+    names = [pl.col(column).cast(pl.String).str.strip_chars() for column in key]
+    how: Any = {"left_on": names, "right_on": key, "how": "semi"}
+    parts = labels.frame.join(voted, **how), labels.unlabelled.join(voted, **how)
+    return replace(labels, data=parts[0], unlabelled=parts[1]).remarks
+
+
 def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
     """Return votes with a column `task` from the labels, if only the labels have one."""
     require_labels(labels)
@@ -349,7 +359,7 @@ def all_items(
     bare: list[str] = []
     n_apart = 0
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-        counted = part.items(n_votes=n_votes, panel=panel, judges=judges, **more)
+        counted = part.counted(n_votes=n_votes, panel=panel, judges=judges, **more)
         items = join(part, labels, counted)
         if not items.scale.mirrored and not items.is_labelled.any():
             bare += key

@@ -202,6 +202,11 @@ class Votes(Table, CountsItself):
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item as `counts` does: `item` and a column for each vote."""
+        self.refuse_beyond(n_votes)
+        return self.tally_at_most(n_votes)
+
+    def tally_at_most(self, n_votes: int | None) -> pl.DataFrame:
+        """Count the votes of each item of a part, which may have fewer votes."""
         return self._tally(self.data.lazy(), n_votes).select("item", *self.columns_of_counts)
 
     def counts(self, n_votes: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -212,7 +217,8 @@ class Votes(Table, CountsItself):
         n_votes : int, optional
             Count only the first so many votes of each item that are not missing. First means by
             `sample` if there is such a column, then by row. With a column `order` the votes are
-            taken from AB, BA, AB, ... in turn, as long as both have votes left.
+            taken from AB, BA, AB, ... in turn, as long as both have votes left. Items with fewer
+            keep theirs; a number that no item has is refused.
 
         Returns
         -------
@@ -273,9 +279,24 @@ class Votes(Table, CountsItself):
         """
         of_panel: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
         more: Any = {"confidence": confidence, "decisions": decisions}
+        self.refuse_beyond(n_votes, panel or ("judge" if judges else None))
         if labels is not None:
             return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
+        return self.counted(**of_panel, **more)
+
+    def counted(
+        self,
+        *,
+        n_votes: int | None = None,
+        panel: str | None = None,
+        judges: Sequence[str] | None = None,
+        confidence: str | None = None,
+        decisions: Sequence[str] = (),
+    ) -> Items:
+        """Count the votes of each item as `items` does, of a part that may have fewer votes."""
         if panel is not None or judges:
+            of_panel: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
+            more: Any = {"confidence": confidence, "decisions": decisions}
             for name, value in more.items():
                 expect(not value, name, value, "no votes of a panel")
             return panel_items(self, **of_panel)
@@ -307,22 +328,27 @@ class Votes(Table, CountsItself):
             counts=counts,
             ids=ids_of(rows["item"]),
             scale=self.scale,
-            signs=None if is_plain else self.signs().counts(n_votes)[1],
+            signs=None if is_plain else self._signs(n_votes),
             confidences=summary,
             no_confidences=no_confidences,
             decisions=decided,
             table=self,
         )
 
+    def _signs(self, n_votes: int | None) -> NDArray[Any]:
+        return counts_of(self.signs().tally_at_most(n_votes), self.columns_of_counts)
+
     def with_labels(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items as `items` does, with labels of probability 0, for models to fit."""
+        self.refuse_beyond(n_votes, more.get("panel"))
         return all_items(self, labels, n_votes=n_votes, keep_chosen=True, **more)
 
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items with a label, joined as by `items`, which has the other arguments."""
         items: Items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
-        said = *on_sides([items]), *about_orders(self, labels)
-        items.__dict__.update(remarks=(*items.remarks, *said))
+        items.require_votes(n_votes)
+        remarks = *on_sides([items]), *about_orders(self, labels)
+        items.__dict__.update(remarks=(*items.remarks, *remarks))
         return items
 
     def strengths(self) -> NDArray[np.float64] | None:
@@ -332,6 +358,20 @@ class Votes(Table, CountsItself):
         rows = self.weighed(self.data.lazy().drop_nulls("vote"))
         strength = pl.coalesce("minus", "plus", 0.0).alias("strength")
         return self.collect(rows.select(strength))["strength"].to_numpy()
+
+    def refuse_beyond(self, n_votes: int | None, panel: str | None = None) -> None:
+        """Refuse a number of votes that no item has, or no judge of a panel on an item."""
+        self.refuse_of_counts(n_votes=n_votes)
+        if n_votes is None:
+            return
+        key = [name for name in ("item", "task", panel) if name in self.columns]
+        rows = self.data.lazy().group_by(key).agg(pl.col("vote").count())
+        if self.sums is not None and {*key} <= {*self._key_of_sums}:
+            numbers = pl.sum_horizontal(*self.columns_of_counts).alias("vote")
+            rows = self.sums.lazy().select(*key, numbers).group_by(key).sum()
+        most = round(self.collect(rows.select(pl.col("vote").max())).item() or 0)
+        n_votes = as_integer(n_votes, "n_votes", 1)
+        expect(n_votes <= most, "n_votes", n_votes, f"at most {most}, the most votes of an item")
 
     def refuse_of_counts(self, **arguments: object) -> None:
         """Refuse arguments that need single votes: these are counts, and one is not None."""
