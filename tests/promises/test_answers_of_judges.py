@@ -217,11 +217,13 @@ def test_a_verdict_that_is_copied_from_a_response_is_not_the_judge_s(folder, ans
         ({"finish_reason": "error", "error": {"code": 502, "message": "Upstream"}}, "transient"),
         ({"error": {"code": "429", "message": "Upstream"}}, "limited"),
         ({"error": "Upstream"}, "transient"),
-        ({"finish_reason": "ERROR"}, "transient"),
+        ({"finish_reason": "ERROR", "message": {"content": ""}}, "transient"),
     ],
 )
 def test_a_fault_within_a_choice_is_asked_again(choice, kind, stream):
-    body = completion("delta" if stream else "message", choice=choice)
+    message = choice.get("message", {})
+    choice = {name: value for name, value in choice.items() if name != "message"}
+    body = completion("delta" if stream else "message", choice=choice, message=message)
     reply = as_stream(body) if stream else httpx2.Response(200, json=body)
     error, _ = replied(reply, stream=stream)
     assert (error.kind, error.may_cost) == (kind, True)

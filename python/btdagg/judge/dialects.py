@@ -245,13 +245,18 @@ def _frame_of(sent: Mapping[str, Any]) -> dict[str, Any]:
 def _choice_of(sent: Mapping[str, Any], name: str, index: int) -> dict[str, Any]:
     """Return a choice as OpenAI has it; `name` is of its message, or its part in a stream."""
     end = sent.get("finish_reason")
-    if sent.get("error") or str(end).lower() == "error":
-        raise ChoiceError(sent.get("error"))
-    choice = {"index": index, "finish_reason": end if end is None else str(end)}
+    if sent.get("error"):
+        raise ChoiceError(sent["error"])
+    choice: dict[str, Any] = {
+        "index": index,
+        "finish_reason": end if end is None else str(end),
+    }
     message = sent.get(name)
     if message is None and name == "delta":
         return {**choice, name: None}
     content, thought = parts_of(message.get("content"))
+    if not content and str(end).lower() == "error":
+        raise ChoiceError(None)
     thoughts = (message.get(field) for field in ("reasoning_content", "reasoning"))
     reasoning = next((parts_of(value)[0] for value in thoughts if value), thought)
     refusal = message.get("refusal")

@@ -61,7 +61,8 @@ def without_elements(text: str) -> str | None:
         is_thought = _THOUGHTS.fullmatch(name) or (start == first and text[start] == "<")
         if is_thought and not any(span[0] <= start < span[1] for span in hidden):
             return None
-    parts, place = [], 0
+    parts: list[str] = []
+    place = 0
     for start, end in hidden:
         line = text[place:start].rpartition("\n")[2]
         parts += [text[place:start], " " if line.strip() else "\n"]
