@@ -1,9 +1,13 @@
 """A folder from elsewhere does nothing that nobody asked for."""
 
 import contextlib
+import gzip
+import json
 import os
 import socket
+import sqlite3
 import threading
+import zlib
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +15,10 @@ import pytest
 
 import btdagg
 from btdagg import InputError
+from btdagg._util.wording import visible
+from btdagg.estimates import Certificate
+from btdagg.online import StoppingRule
+from commands import ended
 
 VOTES = "item,vote,sample\n" + "".join(
     f"q{n},{(n + k) % 3 - 1},{k}\n" for n in range(12) for k in range(3)
@@ -153,3 +161,190 @@ def test_files_that_are_typed_or_below_are_read(cli, place):
     project('"postgresql://me@127.0.0.1:1/db"')
     assert cli("estimate", "data/votes.csv")[0] == 0
     assert cli("estimate", "--set", f"votes.file={place.parent}/votes.csv")[0] == 0
+
+
+def report_folder(place):
+    """A folder that says that it has a report, as one from elsewhere may."""
+    files = ["index.html", "report.json", "figures/x.svg", "figures/estimates.svg"]
+    manifest = {"format": "btdagg.manifest", "version": 1, "files": files}
+    (place / "out").mkdir()
+    (place / "out/btdagg-manifest.json").write_text(json.dumps(manifest))
+    for name in files[:2]:
+        (place / "out" / name).write_text("{}")
+
+
+@pytest.mark.usefixtures("quick_commands")
+@pytest.mark.parametrize("name", ["figures", "tables"])
+def test_a_report_leaves_files_behind_a_link_alone(cli, place, name):
+    victim = place.parent / "victim"
+    victim.mkdir()
+    for file in ("x.svg", "estimates.svg"):
+        (victim / file).write_text("precious")
+    report_folder(place)
+    (place / "out" / name).symlink_to(victim)
+    status, _, err = cli("estimate", "votes.csv", "labels.csv", "--report", "out")
+    assert status == 2
+    assert f"out/{name} is a link" in err
+    assert {file.read_text() for file in victim.iterdir()} == {"precious"}
+    assert len([*victim.iterdir()]) == 2
+
+
+def test_files_that_nobody_named_are_not_written_through_links(cli, place):
+    outside = place.parent / "outside"
+    for name in ("model.json", "btdagg.toml", "votes.db", "human.db", "out"):
+        (place / name).symlink_to(outside)
+    rows = "".join(f"q{n},x,y,z\n" for n in range(12))
+    Path("pairs.csv").write_text(f"item,prompt,a,b\n{rows}")
+    model = place.parent / "named.toml"
+    model.write_text("")
+    named = ("--project", str(model))
+    for command in (
+        ("calibrate", "votes.csv", "labels.csv", *named),
+        ("judge", "pairs.csv", "--model", "simulated", "-n", "2", *named),
+        ("label", "pairs.csv", "-o", "human.csv", "--export", *named),
+        ("run", "pairs.csv", "--labels", "labels.csv", "--model", "simulated", "-n", "2", *named),
+        ("check", "votes.csv", "--save"),
+    ):
+        status, _, err = cli(*command)
+        assert status == 2, command
+        assert "is a link" in err, command
+        assert not outside.exists(), command
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "pipe"])
+@pytest.mark.parametrize("name", ["votes.csv", "votes.jsonl", "votes.parquet", "votes.json"])
+def test_devices_and_pipes_are_no_tables(cli, place, device, name):
+    if device == "pipe":
+        os.mkfifo("pipe")
+    Path("link").mkdir()
+    (place / "link" / name).symlink_to(place / "pipe" if device == "pipe" else device)
+    status, out, err = cli("check", f"link/{name}")
+    assert status == 2
+    assert "a device or a pipe" in out + err
+
+
+def test_devices_and_silent_pipes_are_no_models(cli, place, monkeypatch):
+    monkeypatch.setattr("btdagg._util.files._PIPE_SECONDS", 0.1)
+    os.mkfifo("pipe.json")
+    for model in ("/dev/zero", "pipe.json"):
+        assert cli("decide", model, "votes.csv")[0] == 2
+
+
+def test_a_model_is_read_from_a_pipe(place):
+    btdagg.DavidsonModel(1.2, 0.5, 0.8).save("model.json")
+    reader, writer = os.pipe()
+    os.write(writer, Path("model.json").read_bytes())
+    os.close(writer)
+    status, out, err = ended("decide", f"/dev/fd/{reader}", "votes.csv", pass_fds=[reader])
+    os.close(reader)
+    assert status == 0, err
+    assert out.startswith("item,")
+
+
+def packed_twice(text):
+    return gzip.compress(gzip.compress(text))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("votes.csv.gz", lambda: gzip.compress(b"item,vote\n" + b"x,1\n" * 30_000_000, 1)),
+        ("votes.jsonl.gz", lambda: gzip.compress(b'{"item":1}\n' * 10_000_000, 1)),
+        ("pairs.csv.gz", lambda: gzip.compress(b"item,a,b\n" + b"x,y,z\n" * 20_000_000, 1)),
+        ("votes.csv.gz", lambda: packed_twice(b"item,vote\nx,1\n")),
+        ("votes.csv", lambda: zlib.compress(b"item,vote\nx,1\n")),
+        ("votes.jsonl", lambda: zlib.compress(b'{"item":"x","vote":1}\n')),
+        ("votes.csv", lambda: b"\x28\xb5\x2f\xfd" + b"item,vote\n"),
+        ("votes.csv", lambda: b",".join(b"c%d" % n for n in range(20_000)) + b"\n"),
+        ("votes.tsv", lambda: b'"a\n"' + b"\tc" * 20_000 + b"\n"),
+        ("votes.jsonl", lambda: json.dumps({f"c{n}": 1 for n in range(20_000)}).encode()),
+        ("votes.csv", lambda: b",".join(b"c%d" % n for n in range(9000)) + b"\n" + b"x\n" * 20_000),
+        ("votes.jsonl", lambda: b'{"item":"x","vote":' + b'{"a":' * 900 + b"1" + b"}" * 901),
+    ],
+)
+def test_sizes_are_bounded_before_they_are_read(place, name, content):
+    Path(name).write_bytes(content())
+    with pytest.raises(InputError):
+        btdagg.read_votes(name)
+
+
+def test_a_file_larger_than_the_memory_is_not_read(place):
+    with open("votes.csv", "ab") as file:
+        file.truncate(2**42)
+    with pytest.raises(InputError, match="memory"):
+        btdagg.read_votes("votes.csv")
+
+
+def test_a_parquet_file_of_endless_rows_is_not_read(place):
+    pl.select(item=pl.repeat("q", 60_000_000, dtype=pl.Categorical), vote=1).write_parquet(
+        "v.parquet"
+    )
+    with pytest.raises(InputError, match="rows in"):
+        btdagg.read_votes("v.parquet")
+
+
+def test_a_store_computes_nothing(cli, place):
+    Path("pairs.csv").write_text("item,prompt,a,b\nq1,x,y,z\n")
+    assert cli("judge", "pairs.csv", "--model", "simulated", "-n", "2")[0] == 0
+    assert cli("votes", "votes.db")[0] == 0
+    with sqlite3.connect("votes.db") as database:
+        database.execute("ALTER TABLE btdagg_votes RENAME TO kept")
+        database.execute("CREATE VIEW btdagg_votes AS SELECT * FROM kept")
+    status, _, err = cli("votes", "votes.db")
+    assert status == 2
+    assert "view" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("new\n::error::x", "new\n\\x3a:error::x"),
+        ("  ::set-output name=a::b", "  \\x3a:set-output name=a::b"),
+        ("a\r::error::x", "a\\r::error::x"),
+        ("a\u2028b\u2029\x85\x1b[31m", "a\\u2028b\\u2029\\x85\\x1b[31m"),
+        ("a ##vso[task.setvariable]", "a #\\x23vso[task.setvariable]"),
+    ],
+)
+def test_names_are_no_commands_of_a_ci_server(text, shown):
+    assert visible(text) == shown
+
+
+def test_a_name_with_a_line_feed_begins_no_command(cli, place):
+    rows = [(f"q{n}-{s}", f"q{n}", s, n % 2, k) for n in range(12) for s in "ab" for k in range(2)]
+    systems = {"a": "::warning::x", "b": "new\n::error::x"}
+    frame = pl.DataFrame(rows, ["item", "group", "system", "score", "sample"], orient="row")
+    frame.with_columns(pl.col("system").replace(systems)).write_csv("v.csv")
+    frame.select("item", label="score").unique(maintain_order=True).write_csv("l.csv")
+    status, out, err = cli("estimate", "v.csv", "l.csv", "--systems", "auto")
+    assert status == 0, err
+    assert "error::x" in out
+    assert not [line for line in (out + err).splitlines() if line.strip().startswith("::")]
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", "-Infinity", "-1"])
+@pytest.mark.parametrize(
+    "path",
+    [("profile", 2), ("profile", 1, 2, 2), ("profile", 0, 0), ("confidence",), ("coverage",),
+     ("curve", 0, 4), ("curve", 0, 3), ("n_items",), ("model", "beta")],
+)  # fmt: skip
+def test_impossible_numbers_of_a_certificate_are_refused(place, path, value):
+    if value == "-1" and path in (("profile", 0, 0), ("model", "beta")):
+        return  # which may be negative
+    votes, labels = btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv")
+    saved = json.loads(btdagg.certify(votes, labels, agreement=0.1).to_json())
+    part = saved
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = "@@"
+    text = json.dumps(saved).replace('"@@"', value)
+    with pytest.raises(InputError):
+        Certificate.from_json(text)
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", "-Infinity"])
+def test_numbers_of_saved_files_are_finite(place, value):
+    model = btdagg.DavidsonModel(1.25, 0.5, 0.75)
+    for saved in (model, StoppingRule.lossless(model, 8)):
+        text = saved.to_json().replace("1.25", value)
+        with pytest.raises(InputError):
+            type(saved).from_json(text)

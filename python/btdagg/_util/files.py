@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -25,13 +26,90 @@ Build = Callable[[dict[str, Any]], Value]
 MADE_ANEW = "this file is from an older btdagg: make it again from votes and labels"
 _DAMAGE = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
+_PIPE_SECONDS = 5  # that a named pipe may take until somebody writes to it
+_PIECE = 1 << 24
+_UNPACKED, _RATIO = 100_000_000, 100  # bytes, and times those of the compressed file
+
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # that tables are written in
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Bytes of a file, or of a pipe such as ``<(command)``; a device may have no end."""
     no_path = reworded((TypeError, ValueError), f"path is {path!r}: {{error}}")  # or a NUL in it
-    with reworded(OSError, f"{path}: {{error}}"), no_path, open(path, "rb") as file:
+    with reworded(OSError, f"{path}: {{error}}"), no_path, open(path, "rb", opener=_open) as file:
+        return read_bounded(file, str(path))
+
+
+def read_bounded(file: IO[bytes], name: str) -> bytes:
+    """Bytes of an open file, which must fit into half of the memory."""
+    most, size = _memory() // 2, 0
+    with suppress(OSError):  # it is no file of the system
+        size = os.fstat(file.fileno()).st_size
+    too_large = f"{name}: larger than half of the memory here, {most / 1e9:.3g} GB"
+    forbid(size > most, too_large)
+    if size:
         return file.read()
+    pieces = []
+    while piece := file.read(_PIECE):
+        size += len(piece)
+        forbid(size > most, too_large)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def require_unpacked(unpacked: int, packed: int, name: str) -> None:
+    """Refuse a compressed file that unpacks to far more than files of votes do."""
+    most = min(max(_UNPACKED, _RATIO * packed), _memory() // 2)
+    message = f"{name}: {packed:,} bytes unpack to more than {most:,}; unpack the file by hand"
+    forbid(unpacked > most, message)
+
+
+def require_zip(file: str | os.PathLike[str] | IO[bytes], packed: int, name: str) -> None:
+    """Refuse a zip file that unpacks to far more than it holds; others are left to its reader."""
+    from zipfile import BadZipFile, ZipFile
+
+    with suppress(BadZipFile), ZipFile(file) as parts:
+        require_unpacked(sum(part.file_size for part in parts.infolist()), packed, name)
+
+
+def _open(path: str, flags: int) -> int:
+    # Opening a pipe waits for a writer, which may never come.
+    number = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    try:
+        mode = os.fstat(number).st_mode
+        if stat.S_ISFIFO(mode):
+            # That of another process, as of <(command), has no name.
+            is_named = os.path.exists(os.path.realpath(path))
+            _wait_for_writer(number, _PIPE_SECONDS if is_named else 0)
+            os.set_blocking(number, True)
+        elif not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError(f"{path}: a device, expected a file")
+    except BaseException:
+        os.close(number)
+        raise
+    return number
+
+
+def _wait_for_writer(pipe: int, seconds: float) -> None:
+    import select
+
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    waiting.poll(1000 * seconds)
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return 16 * 1024**3
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"a number is {text}, expected a finite one")
+    return number
 
 
 class FileFormat(NamedTuple):
@@ -50,7 +128,7 @@ class FileFormat(NamedTuple):
     def loads(self, text: str | bytes, source: str, build: Build[Value]) -> Value:
         """Return what `build` makes of the fields that `dumps` wrote."""
         try:
-            parsed = json.loads(text)
+            parsed = json.loads(text, parse_float=_finite, parse_constant=_finite)
         except (TypeError, ValueError, RecursionError) as error:
             is_table = source.lower().removesuffix(".gz").endswith(TABLE_SUFFIXES)
             hint = f"; expected a {self.what}, not a table such as votes" if is_table else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from btdagg._util.errors import InputError, forbid, reworded
-from btdagg._util.files import FileFormat, replacing, try_folder
+from btdagg._util.files import FileFormat, read_whole, replacing, try_folder
 from btdagg._util.lazy import pl
 
 MANIFEST = "btdagg-manifest.json"
@@ -29,6 +29,13 @@ def require_file(
         _require_writable(path, Path(os.path.realpath(path)).parent)
 
 
+def require_no_link(path: str | os.PathLike[str]) -> None:
+    """Refuse a link where nobody named it: a folder from elsewhere would choose what is written."""
+    if os.path.islink(path):
+        target = os.readlink(path)
+        raise InputError(f"{path} is a link to {target}; name that path, or delete the link")
+
+
 def require_folder(path: Path) -> None:
     """Check that files can be made in a folder, or the folder itself."""
     forbid(
@@ -45,8 +52,9 @@ def _require_writable(output: Path, *folders: Path) -> None:
 class OutputFolder:
     """A folder that a command fills; its manifest lists the files that commands wrote there."""
 
-    # A killed run leaves every file complete. A symbolic link is replaced, not its target. `reads`
-    # are files that the command reads; `earlier` those that commands wrote before.
+    # A killed run leaves every file complete. A symbolic link is replaced, not its target, and one
+    # in place of a folder within is refused. `reads` are files that the command reads; `earlier`
+    # those that commands wrote before.
 
     def __init__(self, path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.path = path
@@ -84,12 +92,18 @@ class OutputFolder:
         removed = written.intersection(names)
         self._written -= removed
         for name in removed:
+            self._refuse_links(name)
             with suppress(FileNotFoundError, NotADirectoryError):
                 (self.path / name).unlink()
         self._write_manifest(written - removed)
 
+    def _refuse_links(self, name: str) -> None:
+        for folder in [*Path(name).parents][:-1]:
+            require_no_link(self.path / folder)
+
     def _refuse(self, name: str) -> None:
         target = self.path / name
+        self._refuse_links(name)
         forbid(
             _is_read(target, self._reads),
             f"{target} is an input file and would be overwritten; choose another folder",
@@ -105,7 +119,7 @@ class OutputFolder:
         if not os.path.lexists(path):
             return set()
         with reworded(InputError, f"{path} is not a manifest of btdagg; choose another folder"):
-            return _FILE.loads(path.read_bytes(), str(path), _names_in)
+            return _FILE.loads(read_whole(path), str(path), _names_in)
 
     def _write_manifest(self, names: Set[str]) -> None:
         content = _FILE.dumps({"files": sorted(names)}, indent=1) + "\n"

@@ -10,8 +10,10 @@ import re
 # so that a name could be read as another, or as the text about it.
 _UNPRINTABLE = re.compile(
     "[\ud800-\udfff\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]"
 )
+# What CI servers take for commands: "::" where a line begins, and "##[" or "##vso[" anywhere.
+_COMMAND = re.compile(r"(?m)^[ \t]*:(?=:)|##(?=\[|vso\[|teamcity\[)")
 
 MISSING = "–"
 
@@ -48,7 +50,8 @@ def shown(text: str, instead: str = "�") -> str:
 
 
 def visible(text: str) -> str:
-    """Text for a terminal: escapes in place of what it would act on, or nobody would see."""
+    """Text for a terminal: escapes in place of what it or a CI server would act on, or hide."""
+    text = _COMMAND.sub(lambda match: match[0][:-1] + f"\\x{ord(match[0][-1]):02x}", text)
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from btdagg._util.errors import InputError
-from btdagg._util.files import replace_file
+from btdagg._util.files import read_whole, replace_file
+from btdagg._util.outputs import require_no_link
 from btdagg.cli.common import Json, note, print_json, say, say_in_words
 from btdagg.cli.flags import CommandLine
 from btdagg.project import FILE
@@ -57,6 +58,8 @@ def check(
                 (say if line.startswith("Next") else say_in_words)(line)
     if save:
         path, text = Path(typed.named_project or FILE), checked.project
+        if typed.named_project is None:
+            require_no_link(path)
         _save(path, text, force=force)
         note(f"wrote {path}")
         step = "" if checked.questions else checked.next_with_project
@@ -73,7 +76,7 @@ def check(
 
 def _save(path: Path, text: str, *, force: bool) -> None:
     """Write a project file; one that somebody has edited is shown, and kept unless forced."""
-    before = path.read_text(encoding="utf-8") if path.exists() else text
+    before = read_whole(path).decode(errors="replace") if path.exists() else text
     if before != text and not force:
         for line in unified_diff(
             before.splitlines(), text.splitlines(), str(path), "as written now", lineterm=""

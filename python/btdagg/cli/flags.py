@@ -92,15 +92,17 @@ class Written:
 
     suffixes: tuple[str, ...] = ()
 
-    def check(self, argument: str, path: Path | None, reads: list[str]) -> None:
+    def check(self, argument: str, path: Path | None, reads: list[str], *, is_typed: bool) -> None:
         """Check that the file can be written, and that its name says in which format."""
         if path is None:
             return
         if self.suffixes and path.suffix.lower() not in self.suffixes:
             expected = f"a name in {', '.join(self.suffixes)}"
             raise InputError(argument=argument, got=str(path), expected=expected)
-        from btdagg._util.outputs import require_file
+        from btdagg._util.outputs import require_file, require_no_link
 
+        if not is_typed:
+            require_no_link(path)
         require_file(argument, path, reads=reads)
 
 
@@ -144,7 +146,7 @@ def with_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         typed = CommandLine(context)
         try:
             for name, mark in outputs.items():
-                mark.check(name, values[name], typed.files(name))
+                mark.check(name, values[name], typed.files(name), is_typed=typed.is_given(name))
             made: dict[str, Any] = {}
             for name, group in groups.items():
                 group_values = {f.name: values.pop(f.name, typed) for f in fields(group)}

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from btdagg._util.errors import InputError, forbid, reworded
+from btdagg._util.files import read_whole
+from btdagg._util.outputs import require_no_link
 from btdagg.cli.common import ProjectOption, differences_said, note, parse_pairs
 from btdagg.judge.client import SIMULATED
 from btdagg.judge.judging import Judging
@@ -64,9 +66,14 @@ Store = Annotated[
 ]
 
 
+_STORE = "votes.db"
+
+
 def store_of(flag: str | None, key: str | None = None) -> str:
     """Return the place of the votes: of the flag, of the file, or the default."""
-    return flag or key or "votes.db"
+    if not (flag or key):
+        require_no_link(_STORE)
+    return flag or key or _STORE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +263,7 @@ def read_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     with reworded(ValueError, f"{path}: {{error}}"):  # no TOML, or no UTF-8
-        keys = tomllib.loads(path.read_text(encoding="utf-8"))
+        keys = tomllib.loads(read_whole(path).decode())
     # A project file has a table for them.
     return checked_keys(keys["judge"] if isinstance(keys.get("judge"), dict) else keys, str(path))
 

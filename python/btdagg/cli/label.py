@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._util.errors import InputError, forbid
-from btdagg._util.outputs import require_file, table_if_any
+from btdagg._util.outputs import require_file, require_no_link, table_if_any
 from btdagg.cli.common import (
     ProjectOption,
     note,
@@ -129,6 +129,8 @@ def label(
     Example: btdagg label pairs.jsonl -o human.csv --items 50
     """
     place = store if store is not None else str(output.with_suffix(".db"))
+    if store is None:
+        require_no_link(place)
     require_file("output", output, reads=[place])
     from btdagg.judge.pairs import read_pairs
     from btdagg.labelling import Assignment, LabelStore, Outcome, Session, serve_labels

@@ -16,7 +16,7 @@ import typer
 
 import btdagg
 from btdagg._util.files import write_table
-from btdagg._util.outputs import OutputFolder
+from btdagg._util.outputs import OutputFolder, require_no_link
 from btdagg.cli.common import (
     Json,
     differences_said,
@@ -119,9 +119,14 @@ def run(
     kinds = ["model", *["rule"] * (rule is not None), *["certificate"] * (agreement is not None)]
     names = _files(pipeline.tasks, kinds)
     title = project.setting("title", f"{judging.setup.judge} on {Path(pairs_file).name}")
+    if not typed.is_given("output"):
+        require_no_link(output)
+    require_no_link(page)
     open_report(typed, title, page)  # which is refused before the work
     folder = OutputFolder(output, reads=typed.files("output")).claim(names)
     place = settings.store or str(output / "votes.db")
+    if not settings.store:
+        require_no_link(place)
     if flags.dry_run:
         wanted = say_estimate(judging, pipeline.pairs_to_ask, settings.base_url, place, json)
         if rule is not None:

@@ -12,7 +12,7 @@ import typer
 
 import btdagg
 from btdagg._util.errors import expect, forbid
-from btdagg._util.outputs import require_file
+from btdagg._util.outputs import require_file, require_no_link
 from btdagg.cli.common import (
     Filters,
     Json,
@@ -89,6 +89,8 @@ def rejudge(
     keep_what_is_no_model(output, flags.typed)
     settings = flags.settings()
     place = store or "rejudged.db"
+    if not store:
+        require_no_link(place)
     require_file("output", output, reads=[place])
     judging = settings.judging
     reading = Reading(typed=flags.typed, keys=flags.keys, filters=filters)

@@ -91,6 +91,9 @@ class CurvePoint(NamedTuple):
     threshold: float
 
 
+_SHARES = ("coverage", "agreement", "low", "threshold")
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate(SavedAsJson, Drawn, Readable):
     """Which items can be trusted without a look, and what that rests on.
@@ -296,7 +299,27 @@ class Certificate(SavedAsJson, Drawn, Readable):
             "profile": None if (raw := fields["profile"]) is None else VoteProfile.from_list(raw),
             "remarks": tuple(fields["remarks"]),
         }
-        return cls(**{**fields, **made})
+        certificate = cls(**{**fields, **made})
+        certificate._require_possible()
+        return certificate
+
+    def _require_possible(self) -> None:
+        """Check numbers that a file may have, and no certificate."""
+        shares = {name: getattr(self, name) for name in ("coverage", "agreement", "confidence")}
+        shares |= {} if self.threshold is None else {"threshold": self.threshold}
+        for row, point in enumerate(self.curve):
+            shares |= {f"curve[{row}].{name}": getattr(point, name) for name in _SHARES}
+            as_integer(point.n_labels, f"curve[{row}].n_labels", 0)
+        for name, share in shares.items():
+            as_number(share, name, least=0, most=1)
+        counts = {"n_items": self.n_items, "n_labels": self.n_labels, "within": self.within}
+        counts |= {} if self.labels_wanted is None else {"labels_wanted": self.labels_wanted}
+        most = self.n_votes if isinstance(self.n_votes, tuple) else (self.n_votes,)
+        counts |= {f"n_votes[{row}]": n for row, n in enumerate(most) if n is not None}
+        for name, count in counts.items():
+            as_integer(count, name, 0)
+        if self.profile is not None:
+            self.profile.require_possible()
 
 
 def certify(

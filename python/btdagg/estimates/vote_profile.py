@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import fdtrc
 
+from btdagg._util.errors import expect
+from btdagg._util.numbers import as_number
 from btdagg._util.readable import readable
 from btdagg.estimates.population import features_of
 
@@ -82,6 +84,16 @@ class VoteProfile(NamedTuple):
         """Return the profile from its fields as JSON has them."""
         means, covariance, n = fields
         return cls(tuple(means), tuple(map(tuple, covariance)), n)
+
+    def require_possible(self) -> None:
+        """Check that the means are finite, and the covariance is one; a file may have others."""
+        means, covariance = (np.asarray(values, dtype=np.float64) for values in self[:2])
+        is_finite = np.isfinite(means).all() and np.isfinite(covariance).all()
+        expect(is_finite and means.ndim == 1, "profile.means", self.means, "finite numbers")
+        is_one = covariance.shape == 2 * means.shape and np.array_equal(covariance, covariance.T)
+        is_one = is_one and np.linalg.eigvalsh(covariance).min(initial=0) > -_ROUNDING
+        expect(is_one, "profile.covariance", self.covariance, "a covariance of the means")
+        as_number(self.n, "profile.n", above=0)
 
     def pvalue(self, other: VoteProfile) -> float:
         """P-value of means differing no more than batches of one kind do (Hotelling's test)."""

@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 from btdagg._core import InputError, __version__
 from btdagg._util.errors import expect, forbid, reworded
 from btdagg._util.extras import needs
-from btdagg._util.files import digest_of, load_any
+from btdagg._util.files import digest_of, load_any, require_zip
 from btdagg.estimates.deciding import covariates_in, decided_columns
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
@@ -456,6 +456,8 @@ def _read(log: Log, whole: bool = False) -> EvalLog:
     if isinstance(log, EvalLog):
         return log.model_copy(deep=True) if whole else log
     name = os.fspath(log)
+    if os.path.isfile(name):
+        require_zip(name, os.path.getsize(name), name)
     damage = (OSError, ValueError, KeyError, BadZipFile)
     with reworded(damage, f"{name}: not a log of Inspect: {{error}}"):
         return read_eval_log(name, exclude_fields=None if whole else _NOT_READ)

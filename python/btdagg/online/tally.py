@@ -14,7 +14,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._util.errors import InputError, expect, given
-from btdagg._util.files import FileFormat, read_whole, replace_file
+from btdagg._util.files import FileFormat, read_whole, replace_file, require_zip
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_id_array,
@@ -346,6 +346,7 @@ class OnlineTally:
     def _restored(cls, data: bytes, source: str = "state") -> OnlineTally:
         """Return the tally that `to_bytes` wrote, with its own model and rule."""
         try:
+            require_zip(io.BytesIO(data), len(data), source)
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(arrays["header"].tobytes())

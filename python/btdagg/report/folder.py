@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from btdagg import __version__
 from btdagg._util.errors import InputError, forbid
-from btdagg._util.outputs import OutputFolder, require_folder
+from btdagg._util.outputs import OutputFolder, require_folder, require_no_link
 from btdagg._util.wording import stem as file_stem
 from btdagg.report.decision_map import decision_map, decision_map_script
 from btdagg.report.markup import asset, script_hash, template
@@ -245,6 +245,7 @@ def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> Output
         f"{path} is not empty and has no earlier report; expected a new or an empty folder",
     )
     for name in _FOLDERS:
+        require_no_link(path / name)
         require_folder(path / name)
     # Names of tables and figures are not known yet: those that are taken may be among them.
     taken = (

@@ -17,11 +17,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from btdagg._util.errors import InputError, forbid, reworded, shown
 from btdagg._util.extras import needs
+from btdagg._util.files import read_bounded, require_unpacked
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import unguarded
 from btdagg.votes.schema import checked, ids
@@ -48,6 +50,11 @@ STANDARD_INPUT = "-"
 _KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _GZIP = b"\x1f\x8b"
 _LONGEST = 100_000_000  # bytes of a value in a compressed table
+_PACKED = (_GZIP, b"x\x01", b"x\x9c", b"x\xda", b"\x28\xb5\x2f\xfd")
+_MOST_COLUMNS = 10_000
+_MOST_CELLS, _MOST_ROWS = 100_000_000, 50_000_000  # of files with less than a byte for each
+_ROWS_PER_BYTE = 100  # of a Parquet file
+_ENGINE_ROWS = 1000  # by which the engine learns the columns of JSON lines
 _SQLITE = b"SQLite format 3\0"
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _FEW_WORDS = 20  # in a column of votes, judges and the like
@@ -194,7 +201,7 @@ def _read(source: Any, name: str | None) -> Table:
         if all(isinstance(path, (str, os.PathLike)) for path in source):
             return _scan_parquet([os.fspath(path) for path in source], name or "files")
         if all(isinstance(row, Mapping) for row in source):
-            source = _columns_of_rows(source)
+            source = _columns_of_rows(source, name or "data frame")
     with needs("tables", "reading tables"):  # files do without it, and start sooner
         import narwhals  # noqa: F401
     columns = source if isinstance(source, Mapping) else _columns_of_frame(source)
@@ -250,6 +257,8 @@ def is_store(place: str) -> bool:
 
 
 def _begins_like_sqlite(place: str) -> bool:
+    if not os.path.isfile(place):  # reading would take a pipe's first bytes
+        return False
     try:
         with open(place, "rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -281,6 +290,7 @@ def _read_place(place: str, name: str | None) -> Table:
         with VoteStore(place, create=False) as store:
             return _tidy(votes_frame(store), store.name)
     kind = suffix_of(place)
+    require_regular(place, name)
     if os.path.isdir(place) or (kind == ".parquet" and not os.path.exists(place)):
         pattern = os.path.join(glob.escape(place), "**", "*.parquet")
         files = sorted(glob.glob(pattern if os.path.isdir(place) else place, recursive=True))
@@ -292,6 +302,13 @@ def _read_place(place: str, name: str | None) -> Table:
     if kind == ".parquet" and os.path.isfile(place) and os.path.getsize(place):
         return _scan_parquet([place], name)
     return table_in(content_of(place, name), name, "" if place == STANDARD_INPUT else kind)
+
+
+def require_regular(place: str, name: str) -> None:
+    """Refuse devices, which may not end, and pipes, which are read once; others may be absent."""
+    is_other = os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place))
+    message = f"{name}: a device or a pipe, expected a file; {STANDARD_INPUT} reads standard input"
+    forbid(place != STANDARD_INPUT and is_other, message)
 
 
 def table_in(content: bytes, name: str, kind: str = "") -> Table:
@@ -308,26 +325,32 @@ def table_in(content: bytes, name: str, kind: str = "") -> Table:
 def content_of(place: str, name: str) -> bytes:
     """Bytes of a file, unpacked, or of standard input; `name` is what errors call it."""
     if place == STANDARD_INPUT:
-        content = sys.stdin.buffer.read() if sys.stdin else b""
+        content = read_bounded(sys.stdin.buffer, name) if sys.stdin else b""
     else:
+        require_regular(place, name)
         absent = reworded(FileNotFoundError, f"{name}: no such file")
-        with reworded(OSError, f"{name}: cannot be read: {{error}}"), absent:
-            content = Path(place).read_bytes()
+        with (
+            reworded(OSError, f"{name}: cannot be read: {{error}}"),
+            absent,
+            open(place, "rb") as f,
+        ):
+            content = read_bounded(f, name)
     if content.startswith(_GZIP):
         has_rows = place == STANDARD_INPUT or suffix_of(place) in _KINDS
         with reworded((OSError, EOFError, zlib.error), f"{name}: the gzip file is damaged"):
-            return _unpacked(content, name) if has_rows else gzip.decompress(content)
+            return _unpacked(content, name, has_rows=has_rows)
     return content
 
 
-def _unpacked(content: bytes, name: str) -> bytes:
+def _unpacked(content: bytes, name: str, *, has_rows: bool) -> bytes:
     # A few MB may unpack to a value for which there is no memory; polars then aborts the process.
     unpacked, n_lines, n_quotes = io.BytesIO(), 0, 0
     with gzip.open(io.BytesIO(content)) as file:
         while piece := file.read(_LONGEST):
             quotes = piece.count(b'"')
             is_one_value = b"\n" not in piece or (n_quotes % 2 and not quotes)
-            if len(piece) == _LONGEST and is_one_value:
+            require_unpacked(unpacked.tell() + len(piece), len(content), name)
+            if has_rows and len(piece) == _LONGEST and is_one_value:
                 raise InputError(f"{name}, line {n_lines + 1}: a value is larger than 100 MB")
             n_lines += piece.count(b"\n")
             n_quotes += quotes
@@ -359,7 +382,10 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
         b"\r" in lines and b"\n" not in lines,
         f"{name}: lines end in carriage returns alone; save it as CSV UTF-8, with line feeds",
     )
+    _require_text(lines, name)
     _refuse_other_separator(lines, separator, name)
+    n_columns, n_lines = _header_width(lines, separator), lines.count(b"\n") + 1
+    _require_size(name, n_columns, n_lines, len(lines))
     quoting = csv.QUOTE_MINIMAL
     try:
         frame = _cells(lines, separator)
@@ -455,6 +481,29 @@ def _quoting_of(frame: pl.DataFrame, lines: bytes, separator: str, name: str) ->
     return csv.QUOTE_MINIMAL
 
 
+def _header_width(lines: bytes, separator: str) -> int:
+    """Return the number of columns, counted before the engine makes room for them."""
+    texts = (line.decode(errors="replace") for line in io.BytesIO(lines))
+    try:
+        return len(next(csv.reader(texts, delimiter=separator)))
+    except csv.Error:
+        return lines.partition(b"\n")[0].count(separator.encode()) + 1
+
+
+def _require_size(name: str, n_columns: int, n_rows: int, n_values: int) -> None:
+    """Refuse tables that take far more room than their values."""
+    message = f"{name}: {n_columns:,} columns, expected at most {_MOST_COLUMNS:,}"
+    forbid(n_columns > _MOST_COLUMNS, message)
+    message = f"{name}: most rows have no value in most of the {n_columns:,} columns"
+    forbid(n_columns * n_rows > max(_MOST_CELLS, 10 * n_values), message)
+
+
+def _require_text(lines: bytes, name: str) -> None:
+    # The engine would unpack it, however large.
+    message = f"{name}: compressed content, expected text, or text in .gz"
+    forbid(lines.startswith(_PACKED), message)
+
+
 def _blank_rows(
     lines: str, separator: str, name: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
 ) -> list[int]:
@@ -490,12 +539,13 @@ def _blank_rows(
 def _read_jsonl(content: bytes, name: str) -> Iterable[pl.Series]:
     """Read JSON lines: by the engine where it gives what Python's reader would."""
     lines = content.removeprefix(codecs.BOM_UTF8)
+    _require_text(lines, name)
     frame = _jsonl_by_engine(lines)
     if frame is not None:
         return frame
     numbers = [number for number, line in enumerate(lines_of(lines), start=1) if line.strip()]
     rows = [json_object(line, name, n) for n, line in enumerate(lines_of(lines), 1) if line.strip()]
-    columns = [_series(key, values) for key, values in _columns_of_rows(rows).items()]
+    columns = [_series(key, values) for key, values in _columns_of_rows(rows, name).items()]
     has_blanks = len(numbers) < numbers[-1]
     return [*columns, pl.Series(NUMBER, numbers, dtype=pl.UInt32)] if has_blanks else columns
 
@@ -507,13 +557,29 @@ def lines_of(content: bytes) -> list[bytes]:
 
 def _jsonl_by_engine(lines: bytes) -> pl.DataFrame | None:
     # The engine skips blank lines and repeated keys, and turns numbers among texts into texts: none
-    # of this occurred if its result is written as the lines are.
+    # of this occurred if its result is written as the lines are. Nested values, of which deep ones
+    # overflow its stack, and thousands of columns are not for it.
+    if not _is_flat(lines):
+        return None
     try:
-        frame = pl.read_ndjson(lines, infer_schema_length=1000)
+        frame = pl.read_ndjson(lines, infer_schema_length=_ENGINE_ROWS)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     plain = {*frame.dtypes} <= {pl.String, pl.Int64, pl.Float64, pl.Boolean}
     return frame if plain and _packed(frame.write_ndjson().encode()) == _packed(lines) else None
+
+
+def _is_flat(lines: bytes) -> bool:
+    names: set[str] = set()
+    for line in filter(bytes.strip, islice(io.BytesIO(lines), _ENGINE_ROWS)):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            return False
+        if not isinstance(row, dict) or any(isinstance(v, dict | list) for v in row.values()):
+            return False
+        names.update(row)
+    return len(names) <= _MOST_COLUMNS
 
 
 def _packed(lines: bytes) -> bytes:
@@ -536,9 +602,11 @@ def json_object(line: bytes, source: str, number: int) -> dict[str, Any]:
 
 
 def _scan_parquet(files: Sequence[Any], name: str) -> Table:
+    for file in files:
+        if isinstance(file, str):
+            require_regular(file, name)
     rows = pl.scan_parquet(list(files), glob=False, hive_partitioning=False)
-    parts = files if len(files) > 1 else ()
-    alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in parts]
+    alone = [pl.scan_parquet(file, glob=False).select(pl.len()) for file in files]
     try:
         titles = rows.collect_schema().names()
         heights = [n_rows.collect().item() for n_rows in alone]
@@ -546,8 +614,17 @@ def _scan_parquet(files: Sequence[Any], name: str) -> Table:
         raise InputError(f"{name}: no such file: {str(error).rpartition(' ')[2]}") from None
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise InputError(f"{name}: not a Parquet file, or a damaged one") from None
+    message = f"{name}: {len(titles):,} columns, expected at most {_MOST_COLUMNS:,}"
+    forbid(len(titles) > _MOST_COLUMNS, message)
+    for file, height in zip(files, heights, strict=True):
+        if isinstance(file, str) and not os.path.isfile(file):
+            continue  # at an address
+        size = os.path.getsize(file) if isinstance(file, str) else file.getbuffer().nbytes
+        message = f"{name}: {height:,} rows in {size:,} bytes are no rows of votes"
+        forbid(height > max(_MOST_ROWS, _ROWS_PER_BYTE * size), message)
     rows = rows.rename(dict(zip(titles, _lower(titles, name), strict=True)))
-    return _tidy(rows, name, tuple(zip(parts, heights, strict=True)))
+    parts = zip(files, heights, strict=True) if len(files) > 1 else ()
+    return _tidy(rows, name, tuple(parts))
 
 
 # Data frames, mappings and Python values
@@ -576,8 +653,9 @@ def _columns_of_frame(source: Any) -> dict[str, Any]:
     return {column.name: column for column in eager.iter_columns()}
 
 
-def _columns_of_rows(rows: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+def _columns_of_rows(rows: Sequence[Mapping[str, object]], source: str) -> dict[str, list[object]]:
     names = dict.fromkeys(str(name) for row in rows for name in row)
+    _require_size(source, len(names), len(rows), sum(map(len, rows)))
     return {name: [row.get(name) for row in rows] for name in names}
 
 

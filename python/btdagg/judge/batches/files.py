@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from btdagg._util.files import to_disk
+from btdagg._util.outputs import require_no_link
 from btdagg.judge.batches.endpoint import BatchEndpoint
 from btdagg.judge.client import ChatError, ChatRequest, Order, batched, digest_of
 from btdagg.judge.faults import EndpointError
@@ -124,6 +125,7 @@ class BatchWriter:
     def _end_file(self) -> None:
         prices = self._judging.paid
         if self._lines:
+            require_no_link(self._folder)
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._file.open("xb") as file:
                 file.writelines(self._lines)

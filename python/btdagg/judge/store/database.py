@@ -25,6 +25,11 @@ from btdagg.judge.client import ORDERS, STATUSES, batched
 
 _VARIABLES = 500  # values that one query asks for
 _CREATING = 0x63726561  # advisory lock: one makes the tables
+# Views and triggers of a file from elsewhere would compute what they like.
+_ACTING = """
+SELECT 1 FROM sqlite_master
+WHERE type IN ('view', 'trigger') AND (tbl_name LIKE 'btdagg%' OR name LIKE 'btdagg%')
+"""
 _BUSY_SECONDS = 60  # for which a writer waits for others
 
 # Tables
@@ -271,6 +276,8 @@ class Database:
     def _check_version(self, connection: Connection) -> None:
         if not sa.inspect(connection).has_table(about.name):
             raise NoStoreError(f"{self.name}: no vote store there")
+        if self.path is not None and connection.exec_driver_sql(_ACTING).first() is not None:
+            raise StoreError(f"{self.name}: has a view or a trigger where a vote store has tables")
         version = connection.execute(sa.select(about.c.version)).scalar()
         if version != VERSION:
             raise StoreError(

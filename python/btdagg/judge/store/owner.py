@@ -398,13 +398,13 @@ class _FileLocks:
         self._files: dict[int, int] = {}
 
     def hold(self, owner: int) -> None:
-        file = os.open(self._path(owner), os.O_RDWR | os.O_CREAT, 0o644)
+        file = os.open(self._path(owner), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         self._fcntl.flock(file, self._fcntl.LOCK_EX)
         self._files[owner] = file
 
     def is_dead(self, owner: int) -> bool:
         try:
-            file = os.open(self._path(owner), os.O_RDWR)
+            file = os.open(self._path(owner), os.O_RDWR | os.O_NOFOLLOW)
         except FileNotFoundError:
             return True
         try:

@@ -25,6 +25,7 @@ from btdagg.votes.source import (
     json_object,
     lines_of,
     read_table,
+    require_regular,
     suffix_of,
     table_in,
 )
@@ -128,7 +129,9 @@ class Content:
         self._lines: bytes | None = None
         if table is not None:
             self.name, self._table = table.source, table
-        elif path == STANDARD_INPUT or suffix_of(path) in (".json", *_LINES):
+            return
+        require_regular(path, self.name)
+        if path == STANDARD_INPUT or suffix_of(path) in (".json", *_LINES):
             content = content_of(path, self.name).removeprefix(codecs.BOM_UTF8)
             forbid(not content.strip(), f"{self.name}: empty file")
             if suffix_of(path) or content.lstrip().startswith(b"{"):
