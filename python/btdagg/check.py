@@ -422,8 +422,8 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         )
         if votes is None:
             return [], ""
-        orders = [f"{remark[0].upper()}{remark[1:]}." for remark in about_orders(votes)]
-        return [*orders, *_about_numbers(votes), text], "choose"
+        sentences = [f"{remark[0].upper()}{remark[1:]}." for remark in about_orders(votes)]
+        return [*sentences, *_about_numbers(votes), text], "choose"
     points, groups = labels.labels.astype(float), labels.groups
     texts = []
     if votes is not None:

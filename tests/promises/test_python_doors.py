@@ -216,3 +216,29 @@ def test_items_of_grades_keep_the_system_of_each_response():
     items = votes.items(labels)
     assert items.systems[:2].tolist() == [["x"], ["y"]]
     assert {*btdagg.estimate_systems(items).systems} == {"x", "y"}
+
+
+def test_covariates_of_other_rows_are_not_those_of_the_items():
+    data = DATA["integers"]
+    items = data.tables[0].items(data.tables[1])
+    x = pd.Series(np.arange(60.0), index=items.ids)
+    expected = btdagg.calibrate(*data.tables, covariates={"x": x.to_numpy()}).model
+    for given in ({"x": x}, x.to_frame("x")):
+        assert btdagg.calibrate(*data.tables, covariates=given).model == expected
+        assert btdagg.calibrate(items, covariates=given).model == expected
+    for other in (x.sample(frac=1, random_state=0), x.reset_index(drop=True)):
+        for given in ({"x": other}, other.to_frame("x")):
+            with pytest.raises(InputError, match="ids of the items"):
+                btdagg.calibrate(*data.tables, covariates=given)
+
+
+def test_a_series_is_no_table():
+    data = DATA["text"]
+    for labels in (data.labels["label"], pl.Series([1, 0])):
+        for read in (
+            btdagg.read_labels,
+            btdagg.read_votes,
+            lambda of: btdagg.decide(data.votes, of),
+        ):
+            with pytest.raises(InputError, match="got Series, expected"):
+                read(labels)

@@ -52,6 +52,7 @@ from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.standings import known_by_itself
 from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -406,7 +407,7 @@ def certify(
         counts, labels = as_tables(counts, labels, scale, label_scale)
     items = items_of(counts, labels, **how)
     items = known_by_itself(items, covariates, model)
-    if isinstance(counts, CountsItself) and isinstance(labels, Labels) and provenance is None:
+    if isinstance(counts, Votes) and isinstance(labels, Labels) and provenance is None:
         provenance = counts.provenance
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)

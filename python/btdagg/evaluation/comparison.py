@@ -304,8 +304,9 @@ def _labelled(
         decisions = [] if needs.decisions is None else [needs.decisions]
         joined: Any = way
         if isinstance(way, Votes):
-            gold: Any = labels
-            joined = join(way, gold, way.items(n_votes=n_votes, decisions=decisions))
+            joined = join(
+                way, cast("Labels", labels), way.items(n_votes=n_votes, decisions=decisions)
+            )
         joined = joined if covariates is None else joined.with_covariates(covariates)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}

@@ -328,7 +328,7 @@ class OnlineTally:
         if (tally.model, tally.rule) == (saved.model, saved.rule):
             return saved
         if other == "refuse":
-            name, got, was = "rule", rule, saved.rule
+            name, got, was = "rule", cast("Any", rule), cast("Any", saved.rule)
             if was is None and rule is None:
                 name, got, was = "model", model, saved.model
             raise InputError(

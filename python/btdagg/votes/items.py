@@ -349,8 +349,24 @@ class Items(Readable):
         else:
             from btdagg._util.validation import columns_of
 
+            self._require_ids_of(covariates)
             columns, standings = columns_of(covariates, len(self)), {}
         return replace(self, covariates=columns, standings=standings)
+
+    def _require_ids_of(self, covariates: Any) -> None:
+        """Refuse covariates with an index of pandas that is not that of the items."""
+        several = covariates.values() if isinstance(covariates, Mapping) else [covariates]
+        indexes = [getattr(values, "index", None) for values in several]
+        for index in indexes if self.has_ids else ():
+            is_other = hasattr(index, "equals") and list(map(str, index)) != list(
+                map(str, self.ids)
+            )
+            forbid(
+                is_other,
+                "covariates have an index other than the ids of the items, expected the same "
+                "ids in the order of the items: covariates.loc[items.ids]",
+                "covariates",
+            )
 
     def require_votes_alone(self, user: str) -> Self:
         """Refuse items with covariates for who uses votes alone; return the items."""

@@ -638,11 +638,13 @@ def _columns_of_frame(source: Any) -> dict[str, Any]:
     except nw.exceptions.DuplicateError:
         raise InputError("data frame: two columns have the same name") from None
     except TypeError:
+        either = nw.from_native(source, allow_series=True, pass_through=True)
+        is_series = isinstance(either, nw.Series)
         # Data sets of Hugging Face have the methods.
         for method in ("to_polars", "to_arrow"):
-            if callable(read := getattr(source, method, None)):
+            if callable(read := getattr(source, method, None)) and not is_series:
                 return _columns_of_frame(read())
-        if hasattr(source, "__arrow_c_stream__"):
+        if hasattr(source, "__arrow_c_stream__") and not is_series:
             return _columns_of_frame(pl.DataFrame(source))
         raise InputError(
             f"source: got {type(source).__name__}, expected a path, a mapping of column name to "
