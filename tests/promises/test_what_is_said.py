@@ -282,3 +282,46 @@ def test_with_anchors_each_part_is_tested_at_a_third_of_the_level():
         report = monitor.judge_again(old[row], again[row])
         assert (report.who == "the judge") == (report.judge_pvalue <= 0.05 / 3)
     assert report.who == "the judge"
+
+
+def test_intervals_of_systems_stand_by_themselves_and_pairs_that_tie_are_named(cli, folder):
+    """Rank numbers alone would order systems that do not differ significantly."""
+    rng = np.random.default_rng(4)
+    names = np.array(list("abcd"))
+    pairs = np.array([rng.permutation(4)[:2] for _ in range(200)])
+    lead = np.array([0.0, 0.1, 0.5, 1.5])[pairs] @ [1, -1]
+    labels = np.sign(np.round(lead + rng.normal(size=200))).astype(int)
+    votes = np.sign(np.round(lead[:, None] + rng.normal(size=(200, 2)))).astype(int)
+    columns = {"item": np.arange(200), "system_a": names[pairs[:, 0]]}
+    columns |= {"system_b": names[pairs[:, 1]]}
+    table = pl.DataFrame(columns)
+    both = [table.with_columns(vote=pl.Series(votes[:, number])) for number in (0, 1)]
+    pl.concat(both).write_csv("votes.csv")
+    pl.DataFrame({"item": np.arange(80), "label": labels[:80]}).write_csv("labels.csv")
+    command = ("estimate", "votes.csv", "labels.csv", "--systems", "system_a,system_b")
+    status, out, err = cli(*command)
+    assert status == 0, err
+    assert "each by itself" in out
+    assert "log odds of a win against a loss" in out
+    found = json.loads(cli(*command, "--json")[1])
+    order = [own["system"] for own in found["systems"]]
+    expected = [
+        [order[a], order[b]]
+        for a in range(4)
+        for b in range(a + 1, 4)
+        if found["pvalues"][a][b] >= 1 - found["level"]
+    ]
+    assert found["not_told_apart"] == expected != []
+
+
+def test_a_certificate_of_unequal_probabilities_is_not_called_exact():
+    rng = np.random.default_rng(5)
+    labels = rng.integers(-1, 2, 400)
+    counts = np.array(
+        [rng.multinomial(6, np.eye(3)[label + 1] * 0.8 + 0.2 / 3) for label in labels]
+    )
+    chances = np.where(np.arange(400) % 2, 0.6, 0.3)
+    gold = np.where(rng.random(400) < chances, labels, np.nan)
+    found = btdagg.certify(counts, gold, agreement=0.7, probabilities=chances)
+    assert "trusted without review" in found.answer
+    assert not any("exact" in text for text in (found.answer, *found.remarks))

@@ -31,7 +31,7 @@ COMMANDS = {
     "gate": "Stop a release that is worse than the current version.",
     "rejudge": "Carry a calibration over to a new judge.",
     "bias": "Say what the judge favours, such as length or a system.",
-    "certify": "Certify which labels need no human review.",
+    "certify": "Certify which labels agree with people as often as asked.",
     "plan": "Make a stopping rule and forecast what it saves.",
     "decide": "Decide the label of every item.",
     "sql": "Print a SQL query that decides every item.",

@@ -70,7 +70,7 @@ def certify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Certify which labels need no human review, from the labels of some items.
+    """Certify which labels agree with people as often as asked, from the labels of some items.
 
     The labelled items must be a random sample, such as btdagg choose draws. The certificate is
     about the trusted items as a whole: with probability --confidence their labels agree with people

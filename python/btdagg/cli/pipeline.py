@@ -72,8 +72,8 @@ def run(
     agreement: Annotated[
         float | None,
         typer.Option(
-            help="Also certify which labels need no human review: the share of them that must "
-            "agree with people, such as 0.8. Adds the column trusted.",
+            help="Also certify which labels can be used without review: the share of them that "
+            "must agree with people, such as 0.8. Adds the column trusted.",
             show_default=False,
         ),
     ] = None,
@@ -84,9 +84,9 @@ def run(
     Votes that are already stored are not asked for again, so you can re-run the command after a
     stop or with more labels. With --stop, labelled pairs get all votes and the other pairs as many
     as a stopping rule needs; the rule is learned from the labelled pairs, or read from a file. With
-    --agreement, the column trusted says which labels need no human review; the labelled pairs must
-    be a random sample, such as btdagg choose draws. Labels, template and folder are checked before
-    the first call, and by --dry-run. The folder gets decided.csv, a model (and rule, and
+    --agreement, the column trusted says which labels can be used without review; the labelled pairs
+    must be a random sample, such as btdagg choose draws. Labels, template and folder are checked
+    before the first call, and by --dry-run. The folder gets decided.csv, a model (and rule, and
     certificate) for each task, evaluation.json, judged_votes.parquet and a report,
     report/index.html.
 

@@ -118,7 +118,9 @@ class Certificate(SavedAsJson, Drawn, Readable):
         Where nothing is certified, about how many labels in all would certify something in four of
         five cases; None if none would, or if labels were drawn with unequal probabilities.
     is_exact : bool
-        Whether the bound is exact or approximate.
+        Whether items were decided by a model that did not see these labels; the bound is then
+        Clopper and Pearson's, or with unequal probabilities Gaffke's, whose validity in general is
+        a conjecture.
     n_votes : int or tuple of int
         The votes that all but a twentieth of the items have; of a panel, of each judge.
     profile : VoteProfile or None
@@ -248,7 +250,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
 
     @property
     def answer(self) -> str:
-        """Which share of the items needs no human review, at what agreement, in a sentence."""
+        """Which share of the items is trusted, at what agreement, in a sentence."""
         promise = f"agree with people in at least {100 * self.agreement:.4g}% of cases"
         if self.within:
             promise = promise.replace("agree", f"are within {self.within} of the grade", 1)
@@ -259,7 +261,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
                 least = math.floor(1000 * self.low_unlabelled) / 10
                 few = f"; those without a label, which are few, in at least {least:g}%"
             return (
-                f"{100 * self.coverage:.3g}% of {self.n_items:,} items need no human review: "
+                f"{100 * self.coverage:.3g}% of {self.n_items:,} items are trusted without review: "
                 f"their labels {promise}, with {100 * self.confidence:.4g}% confidence "
                 f"({self.n_labels:,} labels){few}"
             )
@@ -380,9 +382,10 @@ def certify(
     n / deff (deff at least 1), corrected by Student's t; fewer than ten groups certify nothing.
 
     With unequal probabilities the bound is Gaffke's, which equals Clopper and Pearson's where all
-    are equal: labels weigh one over their probability, plus one wrong label of the greatest weight.
-    Where the probabilities of all items are known, weights are capped at what no label exceeds with
-    probability 1 - `confidence`; the weight of items above the cap counts as wrong.
+    are equal and is conjectured to be valid otherwise: labels weigh one over their probability,
+    plus one wrong label of the greatest weight. Where the probabilities of all items are known,
+    weights are capped at what no label exceeds with probability 1 - `confidence`; the weight of
+    items above the cap counts as wrong.
 
     References
     ----------
@@ -775,7 +778,7 @@ def _remarks(population: PredictedItems) -> tuple[str, ...]:
     if not population.is_fixed:
         remarks.append(
             "the model was calibrated on the same labels that certify it (cross-fitted by group), "
-            "so the confidence is approximate; with a model from other labels it is exact"
+            "so the confidence is approximate, which a model from other labels avoids"
         )
     n_equal = min(sample.degrees_of_freedom + 1, _effective_groups(population))
     if population.groups is not None and n_equal < _LEAST_GROUPS - _ROUNDING:

@@ -390,7 +390,7 @@ def corrected_mean(values: Floats, proxies: Proxies, sample: LabelledSample) -> 
     -----
     The mean is ``sum w (y - weight (f - F))``, F the mean of the proxy f over the items that stand
     for all: right whatever the proxy is worth. The weight is the regression of labels on proxies by
-    group, for each group without that group, so that the mean stays unbiased; it is shrunk by
+    group, for each group without that group, so that its fit adds no bias; it is shrunk by
     ``1 - 1 / t**2`` and 0 for t below 1, t being its statistic, so that noise costs next to
     nothing.
 

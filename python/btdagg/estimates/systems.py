@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,8 @@ class SystemEstimate(Readable):
     strength : ParameterInterval or None
         For pairs, in log odds: without ties, odds of a win are exp of the difference of strengths.
     rank : int
-        Rank cluster by strength or mean grade, 1 the best; see `btdagg.rank_clusters`.
+        Rank cluster by strength or mean grade, 1 the best; see `btdagg.rank_clusters`. Systems of
+        two ranks need not differ significantly: see `SystemEstimates.not_told_apart`.
     is_tied : bool
         Whether it cannot be told from the best.
     """
@@ -79,7 +81,8 @@ class SystemEstimates(Drawn, Readable):
     n_items, n_labels, n_groups : int
         All items; those with a label; their groups.
     level : float
-        Confidence level of each interval by itself; ranks are tested at 1 minus this.
+        Confidence level of each interval by itself; ranks are tested at 1 minus this. All intervals
+        together hold less often.
     remarks : tuple of str
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
@@ -122,6 +125,14 @@ class SystemEstimates(Drawn, Readable):
             "systems: they do not differ significantly"
         )
 
+    @property
+    def not_told_apart(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of systems that do not differ significantly, whatever their ranks."""
+        names = list(map(str, self.systems))
+        pairs = combinations(range(len(names)), 2)
+        is_alike = self.pvalues >= 1 - self.level
+        return tuple((names[a], names[b]) for a, b in pairs if is_alike[a, b])
+
     def record(self, name: Any) -> dict[str, Any]:
         """Return the numbers of a system by name; NaN as None."""
         system = self.systems[name]
@@ -146,6 +157,7 @@ class SystemEstimates(Drawn, Readable):
             **{name: getattr(self, name) for name in names},
             "systems": [*map(self.record, self.systems)],
             "pvalues": self.pvalues.tolist(),
+            "not_told_apart": [*map(list, self.not_told_apart)],
             **of_strengths,
             "remarks": list(self.remarks),
         }

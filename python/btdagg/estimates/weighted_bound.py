@@ -20,7 +20,7 @@ _TOLERANCE = 1e-4
 def weighted_bound(
     agrees: Floats, weights: Floats, groups: NDArray[np.int64], of_all: Floats, confidence: float
 ) -> float:
-    """Return Gaffke's lower bound of the mean agreement of a set of items.
+    """Return Gaffke's lower bound of the mean agreement of a set of items, valid by conjecture.
 
     `agrees`, `weights` and `groups` (from 0), (n,), are those of its labelled items; `of_all` the
     weights of all its items, unknown ones as great as any. With equal weights it is Clopper and

@@ -303,7 +303,7 @@ def write_estimates(
 
 def write_certificate(report: ReportFolder, certificate: Certificate, task: str = "") -> None:
     """Write which labels can be used without a look, and coverage against agreement."""
-    title = "Which labels need no human review"
+    title = "Which labels are trusted without review"
     report.section("certificate", f"{title}: {task}" if task else title, f"{certificate.answer}.")
     report.remark(*certificate.remarks)
     report.add(figures.certificate_figure(certificate), tables.certificate_table(certificate))

@@ -174,14 +174,14 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
         title = "Systems by strength"
         what = (
             f" Win rate{against}: over the items of the system, ties count as half. Strength: log "
-            "odds of a win by the Davidson model, which accounts for the opponents; tie parameter "
-            f"{fixed(systems.tie_parameter.estimate)}."
+            "odds of a win against a loss by the Davidson model, which accounts for the opponents; "
+            f"tie parameter {fixed(systems.tie_parameter.estimate)}."
         )
     return ReportTable.of_rows(
         "systems",
         title,
         f"{counted(systems.n_items, 'item')}, {systems.n_labels:,} of them with a label.{what} "
-        f"{_not_told(systems)} {100 * systems.level:.3g}% intervals {of}.",
+        f"{_not_told(systems)} {100 * systems.level:.3g}% intervals {of}, each by itself.",
         ("system",),
         rows(),
     )
@@ -189,12 +189,9 @@ def systems_table(systems: SystemEstimates) -> ReportTable:
 
 def _not_told(systems: SystemEstimates) -> str:
     # Say which pairs of systems the labels tell apart, or which not: whichever is shorter.
-    names = list(map(str, systems.systems))
-    tied: list[str] = []
-    apart: list[str] = []
-    for first, second in combinations(range(len(names)), 2):
-        is_alike = systems.pvalues[first, second] >= 1 - systems.level
-        (tied if is_alike else apart).append(f"{names[first]} and {names[second]}")
+    pairs = [*combinations(map(str, systems.systems), 2)]
+    tied = [" and ".join(pair) for pair in systems.not_told_apart]
+    apart = [" and ".join(pair) for pair in pairs if pair not in systems.not_told_apart]
     if not tied or not apart:
         return "All differ significantly." if not tied else "None differ significantly."
     if len(apart) < len(tied):
