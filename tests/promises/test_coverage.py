@@ -147,3 +147,58 @@ def test_intervals_of_these_items_hold_where_the_judge_errs_seldom(n_items, n_la
         found = btdagg.estimate(counts, labels, population=FINITE).estimates["net win rate"]
         held += found.low - 1e-9 <= truth.mean() <= found.high + 1e-9
     assert held / n_draws > 0.925 - 2.33 * np.sqrt(0.925 * 0.075 / n_draws)
+
+
+def with_a_covariate(rng, n_items, size):
+    """Pairs in prompts, whose items have one value of a covariate and err alike."""
+    groups = np.arange(n_items) // size
+    x, alike = rng.normal(size=(2, groups.max() + 1))[:, groups]
+    seen = rng.normal(size=n_items)
+    margin = seen + 0.5 * x + 1.2 * alike * (size > 1)
+    odds = np.exp(np.stack([-margin, np.full(n_items, 0.3), margin], axis=1))
+    below = (odds / odds.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    labels = (rng.random((n_items, 1)) > below).sum(axis=1) - 1.0
+    chances = np.exp(np.stack([-seen, np.full(n_items, -0.5), seen], axis=1))
+    counts = rng.multinomial(6, chances / chances.sum(axis=1, keepdims=True))
+    return counts, labels, {"x": (x, 1.0)}, groups
+
+
+def test_items_that_a_prompt_repeats_tell_no_more_of_a_model():
+    counts, labels, covariates, _ = with_a_covariate(np.random.default_rng(1), 90, 1)
+    repeated = np.repeat(np.arange(90), 6)
+    values, scale = covariates["x"]
+    more = counts[repeated], labels[repeated]
+    often = {"x": (values[repeated], scale)}
+    once = btdagg.calibrate(counts, labels, covariates=covariates)
+    grouped = btdagg.calibrate(*more, covariates=often, groups=repeated)
+    single = btdagg.calibrate(*more, covariates=often)
+    wanted = once.weights()["x"]
+    width = wanted.high - wanted.low
+    assert grouped.weights()["x"].estimate == pytest.approx(wanted.estimate, abs=1e-4)
+    assert grouped.weights()["x"].high - grouped.weights()["x"].low > 0.9 * width
+    assert single.weights()["x"].high - single.weights()["x"].low < 0.6 * width
+    for name, interval in grouped.posterior.intervals().items():
+        ends = once.posterior.intervals()[name], single.posterior.intervals()[name]
+        all_widths = [np.log(of.high - of.low) for of in (interval, *ends)]
+        assert abs(all_widths[0] - all_widths[1]) < 0.35 * abs(all_widths[2] - all_widths[1]), name
+
+
+def test_the_estimate_of_a_weight_lies_in_its_interval_and_the_shrunk_one_is_named():
+    for seed in range(20):
+        counts, labels, covariates, groups = with_a_covariate(np.random.default_rng(seed), 60, 6)
+        fitted = btdagg.calibrate(counts, labels, covariates=covariates, groups=groups)
+        interval = fitted.weights()["x"]
+        assert interval.low < interval.estimate < interval.high
+        assert f"{fitted.model.covariates[0].weight:.4g}" in interval.note
+
+
+@pytest.mark.soak
+def test_intervals_of_weights_hold_where_items_of_a_prompt_are_alike():
+    large = with_a_covariate(np.random.default_rng(0), 120_000, 6)
+    truth = btdagg.calibrate(*large[:2], prior=None, covariates=large[2]).weights()["x"].estimate
+    held = []
+    for seed in range(200):
+        counts, labels, covariates, groups = with_a_covariate(np.random.default_rng(seed), 120, 6)
+        fitted = btdagg.calibrate(counts, labels, covariates=covariates, groups=groups)
+        held.append(fitted.weights()["x"].low <= truth <= fitted.weights()["x"].high)
+    assert np.mean(held) > 0.925 - 2.33 * np.sqrt(0.925 * 0.075 / 200)

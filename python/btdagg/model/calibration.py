@@ -12,6 +12,7 @@ import numpy as np
 from btdagg._util.errors import expect
 from btdagg._util.validation import (
     CountsItself,
+    as_groups,
     as_integer,
     as_number,
     has_judges,
@@ -76,6 +77,7 @@ def calibrate(
     bounds: Bounds | None = None,
     provenance: Provenance | None = None,
     covariates: Any = None,
+    groups: ArrayLike | None = None,
     n_threads: int = 1,
 ) -> Calibration:
     """Fit a model to labelled vote counts: Davidson's to those of pairs, cuts to grades.
@@ -122,6 +124,9 @@ def calibrate(
         decide. Labels may be NaN: such items only help to scale a covariate, which is done on all
         rows unless it comes as a pair of column and scale. `btdagg.standing` makes standings. For
         items or tables also names, see `btdagg.votes.Items.with_covariates`.
+    groups : (n,) array, optional
+        Group of each item, such as its prompt; tables have their own. Intervals of parameters and
+        weights allow for items of a group that are alike.
     n_threads : int
         Threads over the distinct rows; they do not change a bit of the result.
 
@@ -147,11 +152,13 @@ def calibrate(
     (1, ())
     """
     given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
-    given |= {"scale": scale, "label_scale": label_scale}
+    given |= {"scale": scale, "label_scale": label_scale, "groups": groups}
     if isinstance(counts, Items) and counts.judges and labels is not None:
         counts = replace(counts, counts=counts.pooled, judges=())
     rows = counts if isinstance(counts, LabelledRows) else LabelledRows.of(counts, labels, **given)
-    counts, labels, weights, _, known, *scales, provenance, _ = rows
+    counts, labels, weights, groups, known, *scales, provenance, _ = rows
+    if groups is not None:
+        groups = as_groups(groups, "counts", len(counts))
     scale, label_scale = scales
     if not isinstance(counts, CountsItself) and has_judges(counts):
         _require({"bounds": bounds, "prior": prior}, "for a panel", bounds=None, prior=WEAK)
@@ -162,9 +169,9 @@ def calibrate(
         _require(named, "for grades", alpha=1, kappa=1, bounds=None)
         expect(labels is not None, "labels", None, "a label for every item of grades")
         of_items: dict[str, Any] = {"weights": weights, "provenance": provenance, "known": known}
-        return _with_warnings(
-            fit_cuts(counts, labels, *scales, prior=prior, **of_items), counts, weights
-        )
+        of_items["groups"] = groups
+        fitted_cuts = fit_cuts(counts, labels, *scales, prior=prior, **of_items)
+        return _with_warnings(fitted_cuts, counts, weights)
     smoothing: Any = {"alpha": as_number(alpha, "alpha"), "kappa": as_number(kappa, "kappa")}
     labels = None if labels is None else label_scale.sides(labels)
     n_threads = as_integer(n_threads, "n_threads", 1)
@@ -172,7 +179,8 @@ def calibrate(
     weighted: tuple[Covariate, ...] = ()
     if known is not None and known.covariates:
         features = DavidsonModel(0.0, 0.0, 0.0, **smoothing).features(counts)
-        design = Design.of_pairs(*features, label_weights(labels, weights), known.columns)
+        of_labels = label_weights(labels, weights)
+        design = Design.of_pairs(*features, of_labels, known.columns, groups)
         fit = design.fit()
         offsets, weighted = known.offsets(fit.weights), known.weighted(fit.weights)
         prior = None if len(offsets) > ENOUGH else prior  # which looks at each item
@@ -182,6 +190,7 @@ def calibrate(
         fitted = _of_least_drps(items, *how, weighted)
     else:
         given = counts, labels, weights, prior, *smoothing.values(), provenance, offsets, weighted
+        given = *given, groups
         fitted = _closest_to_posterior(Posterior.of(*given))
     fitted = _with_warnings(fitted, counts, weights)
     if known is not None:

@@ -160,17 +160,16 @@ class Calibration(Displayed, Readable):
         return {name: value for name, value in both.items() if not math.isnan(value)}
 
     def weights(self, *, level: float = 0.95) -> dict[str, ParameterInterval]:
-        """Return the weights of the covariates with intervals of what the labels alone say.
+        """Return the weights of the covariates by the labels alone, with their intervals.
 
-        The estimates are the model's, which a prior draws towards 0. Intervals are by the profile
-        likelihood: a value is inside if, with the weight held at it, twice the log-likelihood falls
-        by at most t**2, Student's t with (labels less fitted numbers) degrees of freedom.
+        The model's own weights are drawn towards 0 by a prior; the note names them. Intervals are
+        by Student's t and the sandwich of the groups of items (Liang and Zeger, 1986).
         """
         covariates = self.model.covariates
         ends = [] if self._design is None else self._design.intervals(as_level(level))
         return {
-            covariate.name: ParameterInterval(covariate.weight, low, high)
-            for covariate, (_, low, high, _) in zip(covariates, ends, strict=True)
+            covariate.name: interval._replace(note=f"in the model {covariate.weight:.4g}")
+            for covariate, interval in zip(covariates, ends, strict=True)
         }
 
     def plot(self, n_votes: int | None = None) -> Picture:

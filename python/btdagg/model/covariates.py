@@ -15,6 +15,7 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_number, columns_of, effective_weights
 from btdagg.model.intervals import ParameterInterval
 from btdagg.model.newton import minimum
+from btdagg.model.sandwich import standard_errors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,8 +121,11 @@ def used_in_words(model: Any, intervals: Mapping[str, ParameterInterval]) -> str
     texts = []
     for covariate in model.covariates:
         of = f" of {len(covariate.standings)} systems" if covariate.standings else ""
-        ends = intervals.get(covariate.name)
-        between = "" if ends is None else f" ({ends.low:.2f} to {ends.high:.2f})"
+        ends, between = intervals.get(covariate.name), ""
+        if ends is not None:
+            between = (
+                f", by the labels alone {ends.estimate:.2f} ({ends.low:.2f} to {ends.high:.2f})"
+            )
         texts.append(f"{covariate.name}{of}, weight {covariate.weight:.2f}{between}")
     if not texts:
         return ""
@@ -242,16 +246,18 @@ class Design(NamedTuple):
     """Labelled items of a model whose logits are linear in its numbers and in the covariates.
 
     `base` makes what each number, beta first, adds to the logit of each label of some items,
-    (m, K, q); an offset adds `steps`. `labels` are weights of labels, (n, K).
+    (m, K, q); an offset adds `steps`. `labels` are weights of labels, (n, K); `groups`, (n,),
+    numbers of groups, None where each item is its own.
     """
 
     base: PairsBase | GradesBase
     steps: Floats
     covariates: Floats
     labels: Floats
+    groups: NDArray[np.int64] | None = None
 
     @classmethod
-    def of_pairs(cls, s: Floats, t: Floats, labels: Floats, x: Floats) -> Design:
+    def of_pairs(cls, s: Floats, t: Floats, labels: Floats, x: Floats, groups: Any) -> Design:
         """Items of pairs, each turned so that A leads, and in an order of their own.
 
         So swapping A and B, or reordering items, changes no bit of a fit. Items weigh as in a
@@ -271,14 +277,18 @@ class Design(NamedTuple):
         s, x = np.abs(s), sign * x
         order = np.lexsort([s, t, *x.T, *labels.T])
         steps = np.array([-1.0, 0.0, 1.0])
-        return cls(PairsBase(s[order], t[order]), steps, x[order], labels[order])
+        codes = None if groups is None else np.unique(groups[kept][order], return_inverse=True)[1]
+        return cls(PairsBase(s[order], t[order]), steps, x[order], labels[order], codes)
 
     @classmethod
-    def of_grades(cls, means: Floats, labels: Floats, x: Floats, cuts: Floats) -> Design:
+    def of_grades(
+        cls, means: Floats, labels: Floats, x: Floats, cuts: Floats, groups: Any
+    ) -> Design:
         """Items of grades, in an order of their own."""
         order = np.lexsort([means, *x.T, *labels.T])
         steps = np.arange(labels.shape[1], dtype=np.float64)
-        return cls(GradesBase(means[order], cuts), steps, x[order], labels[order])
+        codes = None if groups is None else np.unique(groups[order], return_inverse=True)[1]
+        return cls(GradesBase(means[order], cuts), steps, x[order], labels[order], codes)
 
     def expand(self, theta: Floats, *, log_beta: bool = False) -> tuple[float, Floats, Floats]:
         """Return the log-likelihood, its gradient and the expected information.
@@ -291,10 +301,7 @@ class Design(NamedTuple):
         information = np.zeros((len(theta), len(theta)))
         for start in range(0, len(self.labels), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            x, labels = self.covariates[rows], self.labels[rows]
-            slopes = np.concatenate(
-                [self.base.slopes(rows), x[:, None] * self.steps[:, None]], axis=2
-            )
+            labels, slopes = self.labels[rows], self._slopes(rows)
             logits = slopes @ numbers
             if log_beta:
                 slopes[:, :, 0] *= beta
@@ -351,59 +358,48 @@ class Design(NamedTuple):
         return float((theta - centre) @ pull) / 2 - value, pull - slope, information + penalty
 
     def intervals(self, level: float) -> list[ParameterInterval]:
-        """Return the best weights of the labels alone with the intervals of their profiles."""
+        """Return the best weights of the labels alone, with intervals by groups of items.
+
+        Standard errors are those of the groups (sandwich), or the model's where these are greater:
+        labels that are separated have no others.
+        """
         from scipy.special import stdtrit
 
-        n_labels, n_numbers = float(self.labels.sum()), len(self.prior[0])
-        n_free = n_numbers + self.covariates.shape[1]
-        critical = float(stdtrit(max(n_labels - n_free, 1), (1 + level) / 2)) ** 2 / 2
-        best, value, information = self._most(np.zeros(n_free))
-        spread = np.sqrt(np.diag(np.linalg.pinv(information)))
-        intervals = []
-        for place in range(n_numbers, n_free):
-            ends = [
-                self._end(best, value, place, side * spread[place], critical) for side in (-1, 1)
-            ]
-            intervals.append(ParameterInterval(float(best[place]), ends[0], ends[1]))
-        return intervals
-
-    def _most(self, theta: Floats, fixed: int | None = None) -> tuple[Floats, float, Floats]:
-        free = np.arange(len(theta)) != fixed
+        q, p = len(self.prior[0]), len(self.prior[0]) + self.covariates.shape[1]
 
         def loss(numbers: Floats) -> tuple[float, Floats, Floats]:
-            value, slope, information = self.expand(with_free(numbers))
-            return -value, -slope[free], information[np.ix_(free, free)]
+            value, slope, information = self.expand(numbers)
+            return -value, -slope, information
 
-        def with_free(numbers: Floats) -> Floats:
-            whole = theta.copy()
-            whole[free] = numbers
-            return whole
+        best, (_, _, whole) = minimum(loss, np.zeros(p), 1e-10)
+        ridge = (1e-12 * np.trace(whole) + 1e-300) * np.eye(p)  # labels can be separated
+        by_model = np.sqrt(np.diag(np.linalg.inv(whole + ridge)))
+        error = np.maximum(standard_errors(*self._by_item(best), self.groups), by_model)[q:]
+        n_groups = len(self.labels) if self.groups is None else len(np.unique(self.groups))
+        half = float(stdtrit(max(n_groups - p, 1), (1 + level) / 2)) * error
+        ends = np.stack([best[q:] - half, best[q:] + half])
+        ends = np.where(np.abs(ends) > _NEAR, np.copysign(np.inf, ends), ends)
+        return [
+            ParameterInterval(*row)
+            for row in zip(*np.vstack([best[q:], ends]).tolist(), strict=True)
+        ]
 
-        numbers, (value, _, information) = minimum(loss, theta[free], 1e-10)
-        return with_free(numbers), -value, information
+    def _by_item(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient of each item's log-likelihood, and its expected information."""
+        slopes = self._slopes(slice(None))
+        logits = slopes @ numbers
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        size = self.labels.sum(axis=1, keepdims=True)
+        p *= size / p.sum(axis=1, keepdims=True)
+        means = np.einsum("nk,nkp->np", p, slopes)
+        information = np.einsum("nk,nkp,nkq->npq", p, slopes, slopes)
+        information -= means[:, :, None] * means[:, None] / size[..., None]
+        return np.einsum("nk,nkp->np", self.labels, slopes) - means, information
 
-    def _end(self, best: Floats, value: float, place: int, step: float, critical: float) -> float:
-        """Return where the profile falls by a critical amount; infinity if nowhere near."""
-        theta, inside, outside = best, 0.0, math.inf
-        trial = math.copysign(min(abs(step) * math.sqrt(2 * critical), 8.0), step)
-        for _ in range(60):
-            theta = theta.copy()
-            theta[place] = best[place] + trial
-            theta, reached, _ = self._most(theta, place)
-            fall = value - reached
-            if abs(fall - critical) < 1e-4 * critical:
-                break
-            if fall < critical:
-                inside = trial
-            else:
-                outside = trial
-            if abs(inside) > _NEAR:
-                return math.copysign(math.inf, step)
-            # The fall is nearly a square of the distance.
-            next_trial = trial * min(max(math.sqrt(critical / max(fall, 1e-9)), 0.5), 2.0)
-            is_between = abs(inside) < abs(next_trial) < abs(outside)
-            trial = next_trial if is_between else (inside + outside) / 2
-        return float(best[place] + trial)
+    def _slopes(self, rows: slice) -> Floats:
+        """Return the change of each logit of some items with each number and weight, (m, K, p)."""
+        x = self.covariates[rows]
+        return np.concatenate([self.base.slopes(rows), x[:, None] * self.steps[:, None]], axis=2)
 
 
 class WeightFit(NamedTuple):

@@ -119,6 +119,7 @@ def fit_cuts(
     weights: ArrayLike | None = None,
     provenance: Provenance | None = None,
     known: KnownOfItems | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> Calibration:
     """Fit the model of grades to labelled counts; arguments are those of `btdagg.calibrate`.
 
@@ -159,7 +160,8 @@ def fit_cuts(
     if known is not None and known.covariates:
         by_grade = np.zeros((n_labels, n_grades))
         by_grade[np.arange(n_labels), places] = sizes
-        design = Design.of_grades(means, by_grade, x, cuts)
+        codes = None if groups is None else groups[has_weight]
+        design = Design.of_grades(means, by_grade, x, cuts, codes)
         fit = design.fit()
         covariates = known.weighted(fit.weights)
         offsets = known._replace(columns=x).offsets(fit.weights)

@@ -352,7 +352,8 @@ def calibrate_panel(
         beta = fitted.x[:n_judges]
         share = beta / beta.sum() if beta.any() else np.full(n_judges, 1 / n_judges)
         of_labels = label_weights(gold, weight)
-        design = Design.of_pairs(labelled.s @ share, labelled.t @ share, of_labels, known.columns)
+        features = labelled.s @ share, labelled.t @ share
+        design = Design.of_pairs(*features, of_labels, known.columns, group)
         delta = design.fit().weights
         weighed = known.weighted(delta)
         labelled = labelled._replace(offsets=known.offsets(delta))

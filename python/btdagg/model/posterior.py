@@ -12,8 +12,14 @@ from btdagg import _core
 from btdagg._util.errors import expect, forbid, of_kind
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
-from btdagg.model.calibration_set import ENOUGH, PARAMETERS, Bounds, calibration_set
-from btdagg.model.covariates import offsets_of
+from btdagg.model.calibration_set import (
+    ENOUGH,
+    PARAMETERS,
+    Bounds,
+    calibration_set,
+    label_weights,
+)
+from btdagg.model.covariates import PairsBase, offsets_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.intervals import (
     ParameterInterval,
@@ -23,6 +29,7 @@ from btdagg.model.intervals import (
     stability_of,
 )
 from btdagg.model.prior import Prior
+from btdagg.model.sandwich import standard_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +75,24 @@ def _doubts(
             f"items have up to {items.max_votes} votes, but the prior was learned from "
             f"{prior.n_votes} votes an item"
         )
+
+
+def _drps_derivatives(
+    model: DavidsonModel, rows: NDArray[Any], offsets: Any, labels: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the negative gradient of each item's DRPS, (n, 3), and its curvature, (n, 3, 3)."""
+    s, t = model.features(rows)
+    margin, tie = model.beta * s + offsets, model.eta0 + model.gamma * t
+    logits = np.stack([-margin, tie, margin], axis=1)
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    slopes = PairsBase(s, t).slopes(slice(None))
+    slopes = p[..., None] * (slopes - np.einsum("nk,nkp->np", p, slopes)[:, None])
+    below, slopes = p.cumsum(axis=1)[:, :2], slopes.cumsum(axis=1)[:, :2]
+    size = labels.sum(axis=1)
+    away = labels.cumsum(axis=1)[:, :2] - size[:, None] * below
+    curvature = np.einsum("nkp,nkq->npq", slopes, slopes) * size[:, None, None]
+    return 2 * np.einsum("nk,nkp->np", away, slopes), 2 * curvature
 
 
 def refitted(
@@ -146,6 +171,7 @@ class Posterior(Readable):
         provenance: Provenance,
         offsets: NDArray[np.float64] | None = None,
         covariates: tuple[Covariate, ...] = (),
+        groups: NDArray[np.int64] | None = None,
     ) -> Self:
         """Return what a few labels say, or none: then `counts` tell how often each occurs."""
         same_index(counts=counts, labels=labels, weights=weights)
@@ -154,7 +180,7 @@ class Posterior(Readable):
         is_bare = labels is None and weights is None
         gold = None if labels is None else np.array(as_labels(labels))
         weight = None if weights is None else np.array(as_weights(weights, soft=labels is None))
-        given = rows, gold, weight, prior, alpha, kappa, provenance, offsets, covariates  # copies
+        given = rows, gold, weight, prior, alpha, kappa, provenance, offsets, covariates, groups
         used_weight = np.ones((len(rows), 3)) if is_bare else weight
         how: dict[str, Any] = {"alpha": alpha, "kappa": kappa, "offsets": offsets}
         items = calibration_set(rows, gold, used_weight, **how)
@@ -207,16 +233,19 @@ class Posterior(Readable):
         # A value is inside if the best fit with it is not significantly worse; ends are the paper's
         # box at most. Twice the rise of the DRPS, scaled by the curvature of the profile over its
         # variance, is compared with the square of Student's t, n - 3 degrees of freedom (Godambe,
-        # 1960; Pace et al., 2011).
+        # 1960; Pace et al., 2011), and grows with the error that groups of items add to it.
         level, model = as_level(level), self.model
         box = np.column_stack(Bounds().box())
         ends = box
         if self.n_labels > 0:
             from scipy.special import stdtrit
 
-            critical = float(stdtrit(max(self.n_labels - 3, 1), (1 + level) / 2))
             near = [model.beta, model.eta0, model.gamma]
-            ends = np.asarray(_core.profile(self.labelled_items, near, self.n_labels, critical))
+            given = self.labelled_items, near, self.n_labels
+            n_units, growth = self._growth_by_groups()
+            critical = stdtrit(max(n_units - 3, 1), (1 + level) / 2) * growth
+            profiles = {value: _core.profile(*given, value) for value in set(critical.tolist())}
+            ends = np.array([profiles[value][i] for i, value in enumerate(critical.tolist())])
         intervals = {}
         for name, (low, high), at in zip(PARAMETERS, ends.tolist(), ends == box, strict=True):
             bounds = np.array(["lower", "upper"])[at].tolist()
@@ -225,6 +254,22 @@ class Posterior(Readable):
                 low, high = math.exp(low), math.exp(high)
             intervals[name] = ParameterInterval(getattr(model, name), low, high, note)
         return intervals
+
+    def _growth_by_groups(self) -> tuple[float, NDArray[np.float64]]:
+        """Return the number of independent units, and the factors of errors by groups, (3,)."""
+        rows, gold, weight, *_, offsets, _, groups = self._given
+        if groups is None:
+            return self.n_labels, np.ones(3)
+        labels = label_weights(gold, weight)
+        given = labels.sum(axis=1) > 0
+        codes = np.unique(groups[given], return_inverse=True)[1]
+        offsets = 0.0 if offsets is None else offsets
+        parts = _drps_derivatives(self.model, rows, offsets, labels)
+        scores, curvature = (part[given] for part in parts)
+        errors = standard_errors(scores, curvature, codes)
+        growth = errors / np.maximum(standard_errors(scores, curvature), 1e-300)
+        n_groups = min(codes.max() + 1.0, self.n_labels)
+        return n_groups, np.maximum(growth, 1.0)
 
     def __str__(self) -> str:
         lines = [f"{name} {interval}" for name, interval in self.intervals().items()]
