@@ -207,3 +207,19 @@ def test_a_plan_from_arrays_still_forecasts_more_votes_than_the_pilot_has():
     votes, labels = thinned()
     items = btdagg.read_votes(votes).labelled(btdagg.read_labels(labels))
     assert plan(items, n_items=100, n_votes=[4, 12]).budgets[-1].n == 12
+
+
+def test_a_judge_of_fewer_votes_is_evaluated_at_those_it_has():
+    rows, gold = thinned()
+    every = rows.filter(pl.col("item") % 2 == 0)
+    few = every.filter(pl.col("sample") < 4).with_columns(judge=pl.lit("few"))
+    votes = btdagg.read_votes(pl.concat([every.with_columns(judge=pl.lit("all")), few]))
+    scores = btdagg.evaluate(votes, btdagg.read_labels(gold), n_votes=[8, 4])
+    assert [(cell.key, cell.n_votes) for cell in scores.cells] == [
+        (("all",), 8),
+        (("all",), 4),
+        (("few",), 4),
+    ]
+    ((key, reason),) = scores.skipped
+    assert (key, "expected at most 4" in reason) == (("few",), True)
+    assert {line["n_votes"] for line in scores.averages} == {4}

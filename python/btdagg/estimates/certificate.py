@@ -476,8 +476,9 @@ def certify(
     passed = [*takewhile(lambda point: point.low >= agreement, curve)] * can_tell
     wanted, unequal = None, UnequalVotes.of(array)
     # Other labels would be drawn with probabilities, not known which; and where one model cannot
-    # serve all items, more labels do not help.
-    if not passed and is_like and probabilities is None and unequal is None:
+    # serve all labelled items, more labels do not help.
+    is_equal = UnequalVotes.of(array[is_labelled]) is None
+    if not passed and is_like and probabilities is None and is_equal:
         promise = agreement, confidence
         wanted = _labels_wanted(of_rows, population, n_items, expected, agrees, *promise)
     is_of_one = bool((population.outcomes.max(axis=1) == 1).all())

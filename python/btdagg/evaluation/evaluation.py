@@ -191,6 +191,8 @@ def evaluate(
     needed: dict[str, Any] = {"confidence": options.get("confidence")}
     needed["decisions"] = decisions_of(methods)
     require_columns(votes, numbers, **needed)
+    for number in numbers:
+        votes.refuse_beyond(number, "judge" if judges else None)
     if judges:  # whose items have nothing but counts
         needed = {"panel": "judge"}
     step = None if start is None else start(len(parts) * len(numbers) * n_splits)
@@ -208,7 +210,10 @@ def evaluate(
     for place, (key, part) in enumerate(parts.items(), 1):
         try:
             joined = functools.partial(_joined, part, gold, covariates, **needed)
-            cells += _of_part(key, joined, gold.source, numbers, methods, protocols, step, around)
+            how = gold.source, numbers, methods, protocols, step, around
+            of_part, lacking = _of_part(key, joined, *how)
+            cells += of_part
+            skipped += [(key, str(error)) for error in lacking]
         except InputError as error:
             if len(parts) == 1:
                 raise
@@ -259,8 +264,10 @@ def _of_part(
     protocols: Mapping[int | None, Protocol],
     step: Callable[[], object] | None,
     around: Callable[[int | None], Mapping[Key, tuple[Items, NDArray[Any]]]],
-) -> list[Cell]:
+) -> tuple[list[Cell], list[InputError]]:
+    """Score a part at each number of votes; return the errors of those that no item has, too."""
     cells: list[Cell] = []
+    lacking: list[InputError] = []
     decided = [of.decisions or "" for of in map(needs_of, methods) if of.some_decisions]
     for n_votes in numbers:
         try:
@@ -286,10 +293,15 @@ def _of_part(
                 for cell in _cells(items, methods, protocols, step, neighbours)
             ]
         except InputError as error:
-            if not cells:
+            if error.argument == "n_votes":
+                lacking.append(error)
+            elif not cells:
                 raise
-            raise error.within(f"at {n_votes} votes: ") from None
-    return cells
+            else:
+                raise error.within(f"at {n_votes} votes: ") from None
+    if not cells:
+        raise lacking[0]
+    return cells, lacking
 
 
 def _cells(

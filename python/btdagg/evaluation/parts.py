@@ -67,7 +67,7 @@ def labelled_parts(
     joined: dict[Key, Items] = {}
     for key, part in parts.items():
         with suppress(InputError):
-            joined[key] = join(part, labels, part.counted(n_votes=n_votes)).labelled()
+            joined[key] = join(part, labels, part.items_of_part(n_votes=n_votes)).labelled()
     return joined
 
 

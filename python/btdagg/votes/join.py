@@ -359,7 +359,7 @@ def all_items(
     bare: list[str] = []
     n_apart = 0
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-        counted = part.counted(n_votes=n_votes, panel=panel, judges=judges, **more)
+        counted = part.items_of_part(n_votes=n_votes, panel=panel, judges=judges, **more)
         items = join(part, labels, counted)
         if not items.scale.mirrored and not items.is_labelled.any():
             bare += key

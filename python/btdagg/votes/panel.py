@@ -36,7 +36,7 @@ def panel_items(
             f"{votes.source}: {column} {name!r} is not in the panel ({', '.join(names)})",
         )
     tallied = (
-        parts[name].tally_at_most(n_votes).with_columns(judge=place)
+        parts[name].tally_of_part(n_votes).with_columns(judge=place)
         for place, name in enumerate(names)
         if name in parts
     )

@@ -203,9 +203,9 @@ class Votes(Table, CountsItself):
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item as `counts` does: `item` and a column for each vote."""
         self.refuse_beyond(n_votes)
-        return self.tally_at_most(n_votes)
+        return self.tally_of_part(n_votes)
 
-    def tally_at_most(self, n_votes: int | None) -> pl.DataFrame:
+    def tally_of_part(self, n_votes: int | None) -> pl.DataFrame:
         """Count the votes of each item of a part, which may have fewer votes."""
         return self._tally(self.data.lazy(), n_votes).select("item", *self.columns_of_counts)
 
@@ -282,9 +282,9 @@ class Votes(Table, CountsItself):
         self.refuse_beyond(n_votes, panel or ("judge" if judges else None))
         if labels is not None:
             return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
-        return self.counted(**of_panel, **more)
+        return self.items_of_part(**of_panel, **more)
 
-    def counted(
+    def items_of_part(
         self,
         *,
         n_votes: int | None = None,
@@ -336,7 +336,7 @@ class Votes(Table, CountsItself):
         )
 
     def _signs(self, n_votes: int | None) -> NDArray[Any]:
-        return counts_of(self.signs().tally_at_most(n_votes), self.columns_of_counts)
+        return counts_of(self.signs().tally_of_part(n_votes), self.columns_of_counts)
 
     def with_labels(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items as `items` does, with labels of probability 0, for models to fit."""
