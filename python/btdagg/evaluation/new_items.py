@@ -122,7 +122,8 @@ class NewItems(Readable):
         mean, error = self._standard_error(losses.of_items[method], losses.of_refits[method])
         half = t_quantile(level, self.n_groups - 1) * error
         interval = Interval(mean, max(mean - half, losses.least), min(mean + half, losses.worst))
-        if error == 0:  # all groups err alike
+        # All groups err alike; only kappa of a constant, 0 by its definition, is known then.
+        if error == 0 and (score != "kappa" or mean == losses.least):
             away = mean - losses.least
             low, high = self._ends(away, error, self._worst(score), level, is_loss=True)
             interval = Interval(mean, losses.least + low, losses.least + high)
