@@ -356,7 +356,7 @@ class Items(Readable):
     def _require_ids_of(self, covariates: Any) -> None:
         """Refuse covariates with an index of pandas that is not that of the items."""
         several = covariates.values() if isinstance(covariates, Mapping) else [covariates]
-        indexes = [getattr(values, "index", None) for values in several]
+        indexes: list[Any] = [getattr(values, "index", None) for values in several]
         for index in indexes if self.has_ids else ():
             is_other = hasattr(index, "equals") and list(map(str, index)) != list(
                 map(str, self.ids)
