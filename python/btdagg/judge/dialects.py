@@ -251,7 +251,7 @@ def _choice_of(sent: Mapping[str, Any], name: str, index: int) -> dict[str, Any]
         "index": index,
         "finish_reason": end if end is None else str(end),
     }
-    message = sent.get(name)
+    message: Any = sent.get(name)
     if message is None and name == "delta":
         return {**choice, name: None}
     content, thought = parts_of(message.get("content"))
