@@ -426,7 +426,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         return [*sentences, *_about_numbers(votes), text], "choose"
     points, groups = labels.labels.astype(float), labels.groups
     texts = []
-    numbers = [] if votes is None else _about_numbers(votes)
+    unequal = [] if votes is None else _about_numbers(votes)
     if votes is not None:
         parts: list[Any] = []
         tasks: list[str] = []
@@ -457,7 +457,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         are_enough = n_labels >= FEWEST
         why = "all labels are the same" if are_enough else f"{FEWEST} are the fewest"
         texts.append(f"{counted(n_labels, 'label')}: too few to calibrate on; {why}.")
-        return [*texts, *numbers], "" if votes is None else "choose"
+        return [*texts, *unequal], "" if votes is None else "choose"
     what, _, worth = labels.scale.measure
     values = np.array(worth)[labels.scale.places(points)]
     spread = float(values.std(ddof=1)) / math.sqrt(n_labels)
@@ -472,7 +472,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
     )
     if votes is not None:
         texts += [f"{text[0].upper()}{text[1:]}." for text in _about_judge(tasks, parts)]
-    texts += numbers
+    texts += unequal
     for column in {"system", "task"} & {*labels.columns}:
         numbers = labels.frame[column].value_counts().iter_rows()
         if few := sorted(str(name) for name, number in numbers if number < FEWEST):
