@@ -157,7 +157,8 @@ class Disagreement(NamedTuple):
         skew = np.clip(1 - 2 * count / np.asarray(self.n)[..., None], 0.0, 1.0)
         farther = ((most - count * size) ** 2 - usual) * skew
         nearer = ((count * size - np.maximum(least, 0.0)) ** 2 - usual) * skew
-        return farther + nearer[..., ::-1]
+        allowance: Floats = farther + nearer[..., ::-1]
+        return allowance
 
     def _unseen(self, share: Any, tail: Any) -> Floats:
         """Greatest number of disagreeing units without a label where no labelled unit disagrees."""
@@ -170,7 +171,7 @@ class Disagreement(NamedTuple):
             log_p = log_p + gammaln(m + n - middle + 1) - gammaln(m - middle + 1)
             is_likely = log_p >= np.log(tail)
             low, high = np.where(is_likely, middle, low), np.where(is_likely, high, middle)
-        return high
+        return np.asarray(high)
 
     def with_labels(self, grown: Floats, left: Any) -> Disagreement:
         """Return that with (k,) times as many labels, of which `left` times as many are left."""

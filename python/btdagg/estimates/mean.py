@@ -128,7 +128,9 @@ class IntervalParts(NamedTuple):
     def stack(cls, parts: Sequence[IntervalParts]) -> IntervalParts:
         """Return the parts of k intervals as arrays."""
         *numbers, disagreement = zip(*parts, strict=True)
-        return cls(*map(np.array, numbers), Disagreement.stack(disagreement))
+        arrays: list[Any] = [np.array(values) for values in numbers]
+        arrays.append(Disagreement.stack(disagreement))
+        return cls(*arrays)
 
     def at(self, quantile: Any) -> tuple[Any, Any]:
         """Low and high ends at a quantile."""

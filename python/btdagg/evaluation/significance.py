@@ -162,7 +162,8 @@ def t_tail(quantile: ArrayLike, degrees_of_freedom: ArrayLike) -> NDArray[np.flo
 
     quantile, freedom = np.asarray(quantile, dtype=np.float64), np.asarray(degrees_of_freedom)
     is_normal = np.isinf(freedom)
-    return np.where(is_normal, ndtr(-quantile), stdtr(np.where(is_normal, 1, freedom), -quantile))
+    tail = np.where(is_normal, ndtr(-quantile), stdtr(np.where(is_normal, 1, freedom), -quantile))
+    return np.asarray(tail)
 
 
 def t_pvalues(

@@ -386,7 +386,7 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
     _refuse_other_separator(lines, separator, name)
     n_columns, n_lines = _header_width(lines, separator), lines.count(b"\n") + 1
     _require_size(name, n_columns, n_lines, len(lines))
-    quoting = csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
     try:
         frame = _cells(lines, separator)
         if b'"' in lines and frame.height <= lines.count(b"\n"):
