@@ -12,8 +12,10 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benches" / "benchmark"
@@ -67,6 +69,30 @@ def test_numbers_of_other_pages_come_from_the_results():
             if "benchmark.md)" in paragraph:
                 assert not re.search(r"\d\.\d", own.QUOTE.sub("", paragraph)), paragraph
     assert n_numbers >= 4
+
+
+def test_an_interval_for_new_items_is_by_groups_that_judges_and_tasks_share(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    own, rng = module_of(FOLDER / "run.py"), np.random.default_rng(0)
+    keys, names = {"set": "s", "votes": 8, "labels": 50}, np.array(["x", "y", "z", "w"])
+    influences = rng.normal(size=(2, 2, 4))  # of two entrants, judges, and four groups
+    splits = rng.normal(size=(2, 3))
+    parts, rows = [], []
+    for k, entrant in enumerate(("btdagg", "majority vote")):
+        for judge in range(2):
+            part = {"group": names, "influence": influences[k, judge], "share": 0.25, **keys}
+            parts.append(pl.DataFrame({**part, "entrant": entrant, "metric": "MAE"}))
+        for split, value in enumerate(splits[k].tolist()):
+            rows.append({"task": "labels", "entrant": entrant, "split": split, "metric": "MAE",
+                         "value": value, "cells": 2, **keys})  # fmt: skip
+    found = own.for_new_items(pl.DataFrame(rows), pl.concat(parts))
+    apart = (influences[1] - influences[0]).mean(axis=0)
+    of_splits = (splits[1] - splits[0]).var(ddof=1)
+    variance = 4 / 3 * (apart**2).sum() + of_splits * (0.25 + 1 / 3)
+    half = stats.t.ppf(0.975, 3) * np.sqrt(variance)
+    assert found.filter(entrant="majority vote")["value"].item() == pytest.approx(half, rel=1e-6)
+    assert found.filter(entrant="btdagg")["value"].item() == 0
+    assert found["split"].null_count() == 2
 
 
 def test_a_number_that_is_changed_by_hand_is_found():
