@@ -92,6 +92,13 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
     """Say what is in files, and in votes and labels together; if none can be read, why."""
     checks = [FileCheck(os.fspath(place)) for place in files]
     opened = [(file, table_of(file)) for file in checks]
+    if any(file.kind == "votes" and "score" in table.columns for file, table in opened if table):
+        graded = [FileCheck(file.source) for file, _ in opened]
+        opened = [
+            (own, table) if own.kind == "votes" else (new, table_of(new, with_grades=True))
+            for (own, table), new in zip(opened, graded, strict=True)
+        ]
+        checks = [file for file, _ in opened]
     if all(file.kind == "unknown" and not file.command for file in checks):
         raise InputError("; ".join(problem for file in checks for problem in file.problems))
     tables = {file.kind: table for file, table in reversed(opened) if table is not None}

@@ -153,15 +153,19 @@ def _kind_of(table: Table) -> str:
     return "unknown" if scale_of_columns(table) is None else "votes"
 
 
-def table_of(checked: FileCheck) -> Table | None:
-    """Read a file as one of ours, of another tool, or of a stranger."""
+def table_of(checked: FileCheck, *, with_grades: bool = False) -> Table | None:
+    """Read a file as one of ours, of another tool, or of a stranger.
+
+    Labels of 0 and 1 are of grades where other files have grades, and else an open question.
+    """
     files: Any = checked.source
     with suppress(InputError):
         files = files if os.path.isdir(files) else Content(files)
         is_piped = checked.source == STANDARD_INPUT
         table = files.table() if is_piped else read_table(checked.source, [])
         checked.kind = _kind_of(table)
-        if checked.kind in ("votes", "labels") and _is_open(table):
+        is_graded = with_grades and checked.kind == "labels"
+        if checked.kind in ("votes", "labels") and not is_graded and _is_open(table):
             return _guessed(checked, files, table)
         names: dict[str, Any] = {n: n if n in table.columns else None for n in _CALLED}
         if checked.kind in ("votes", "labels") and _has_two_parts(table, names):

@@ -178,7 +178,8 @@ def test_a_column_of_a_file_of_items_is_a_covariate(files, capsys, tmp_path, mon
     project = '[votes]\nfile = "votes.csv"\n[labels]\nfile = "{}"\n[items]\nfile = "facts.csv"\n'
     (tmp_path / "btdagg.toml").write_text(project.format(sources[1]))
     monkeypatch.chdir(tmp_path)
-    assert run(["calibrate", "--covariates", "mine", "-o", "model.json"]) == 0
+    named = ["--project", "btdagg.toml"]  # its labels are in another folder
+    assert run(["calibrate", "--covariates", "mine", "-o", "model.json", *named]) == 0
     wanted = tmp_path / "wanted.json"
     monkeypatch.chdir(tmp_path.parent)
     assert run(["calibrate", *sources, "--covariates", "mine", "-o", str(wanted)]) == 0

@@ -399,6 +399,7 @@ def test_settings_of_a_judge_are_used_only_where_they_are_named(cli, folder):
         assert (status, "2 calls" in out) == (0, True), (out, err)
 
 
+@pytest.mark.filterwarnings("ignore:2 labels. too few:btdagg.model.CalibrationWarning")
 def test_a_key_of_columns_comes_back_as_them():
     columns = btdagg.Columns(item=["Talk", "bot"], vote="won", words={"draw": "tie"})
     frame = pl.DataFrame(

@@ -132,6 +132,8 @@ def test_labels_may_be_a_column_of_the_same_frame(labels):
 
 
 @pytest.mark.filterwarnings("ignore:no label is:btdagg.model.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore:. labels. too few:btdagg.model.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore:items have unequal numbers:btdagg.model.CalibrationWarning")
 def test_grades_and_items_without_any():
     scores = {"id": [1, 1, 2, 2, 3, 3, 4], "score": [1, 2, 5, 5, 3, None, None]}
     told = {"scale": FIVE, "label_scale": FIVE}

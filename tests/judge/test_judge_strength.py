@@ -74,7 +74,8 @@ def test_lines_of_scores_are_asked_for_and_answered(tmp_path):
     assert run.statuses == {"ok": 80}
     assert votes["confidence"].null_count() == 0
     schema = template.asking(kind="json").answer.response_format["json_schema"]["schema"]
-    assert schema["properties"]["A"] == schema["properties"]["B"] == {"type": "integer"}
+    score = {"type": "integer", "enum": [*range(1, 11)]}
+    assert schema["properties"]["A"] == schema["properties"]["B"] == score
 
 
 def test_a_store_holds_votes_of_all_kinds(tmp_path):

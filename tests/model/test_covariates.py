@@ -16,6 +16,12 @@ from btdagg import InputError, reference
 from btdagg.model.calibration_set import CalibrationWarning
 from refusals import refused
 
+# Numbers of votes are drawn, and few labels are meant.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:items have unequal numbers of votes"),
+    pytest.mark.filterwarnings("ignore:5 labels. too few to calibrate on"),
+]
+
 SCALE = btdagg.Scale((1, 2, 3))
 
 
@@ -110,6 +116,7 @@ def test_the_mean_weight_is_close_to_that_of_integration(n):
     assert fit.weights[0] == pytest.approx(shares @ values[:, 3], rel=0.08, abs=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:this judge is not shown")  # by 60 labels
 def test_a_fit_finds_the_weight_and_0_leaves_the_model_alone():
     counts, labels, x = judged(20_000)
     model = btdagg.calibrate(counts, labels, covariates={"x": x}).model

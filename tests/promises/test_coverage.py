@@ -183,6 +183,7 @@ def test_items_that_a_prompt_repeats_tell_no_more_of_a_model():
         assert abs(all_widths[0] - all_widths[1]) < 0.35 * abs(all_widths[2] - all_widths[1]), name
 
 
+@pytest.mark.filterwarnings("ignore:this judge is not shown")
 def test_the_estimate_of_a_weight_lies_in_its_interval_and_the_shrunk_one_is_named():
     for seed in range(20):
         counts, labels, covariates, groups = with_a_covariate(np.random.default_rng(seed), 60, 6)

@@ -105,11 +105,16 @@ def _memory() -> int:
         return 16 * 1024**3
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"a number is {text}, expected a finite one")
-    return number
+def _not_finite(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the place of each number that is not finite, such as ``curve[2].low``."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _not_finite(inner, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for row, inner in enumerate(value):
+            yield from _not_finite(inner, f"{place}[{row}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield place, value
 
 
 class FileFormat(NamedTuple):
@@ -128,11 +133,14 @@ class FileFormat(NamedTuple):
     def loads(self, text: str | bytes, source: str, build: Build[Value]) -> Value:
         """Return what `build` makes of the fields that `dumps` wrote."""
         try:
-            parsed = json.loads(text, parse_float=_finite, parse_constant=_finite)
+            parsed = json.loads(text)
+            bad = next(_not_finite(parsed), None)
         except (TypeError, ValueError, RecursionError) as error:
             is_table = source.lower().removesuffix(".gz").endswith(TABLE_SUFFIXES)
             hint = f"; expected a {self.what}, not a table such as votes" if is_table else ""
             raise InputError(f"{source}: not JSON: {error}{hint}") from None
+        if bad is not None:
+            raise InputError("{}: {} is {}, expected a finite number".format(source, *bad))
         return self.value(parsed, source, build)
 
     def value(self, parsed: Any, source: str, build: Build[Value]) -> Value:

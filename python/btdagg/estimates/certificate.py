@@ -45,8 +45,8 @@ from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import PanelModel
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.join import as_tables
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
@@ -662,7 +662,7 @@ def _point(
         return CurvePoint(share, np.nan, 0.0, 0, threshold)
     agreeing, n = agrees[rows], _effective_labels(population, agrees, rows, confidence)
     sample = population.sample(rows)
-    agreement, low = float(sample.weights @ agreeing), 0.0
+    agreement, low = min(float(sample.weights @ agreeing), 1.0), 0.0
     if n and population.weights is not None and weights is not None:
         low = weighted_bound(agreeing, population.weights[rows], sample.groups, weights, confidence)
     elif n:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import btdtria, gammaln, ndtri
@@ -13,14 +13,32 @@ from btdagg._util.readable import readable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.estimates.mean import Ends, LabelledSample
-
 Floats: TypeAlias = "NDArray[np.float64]"
+Ends: TypeAlias = tuple[float, float]
 
 _ROUNDING = 1e-12
 _N_HALVINGS = 60
 _LEAST_TAIL = 1e-15  # probability beyond an end of an interval
 _LEAST_SHARE = 1e-9  # of labelled units: that of new items, of which there is no end
+
+
+class StandIns(Protocol):
+    """The labelled items: how they stand for those without a label."""
+
+    @property
+    def stand_in(self) -> Floats:
+        """Weights of the labelled items for those without a label."""
+
+    @property
+    def left(self) -> float:
+        """Share of the population that has no label."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the mean is of a finite population."""
+
+    def by_group(self, values: Floats) -> Floats:
+        """Sums by group of values of the labelled items."""
 
 
 @readable
@@ -74,7 +92,7 @@ class Disagreement(NamedTuple):
         values: Floats,
         called: Floats,
         rest: Floats,
-        sample: LabelledSample,
+        sample: StandIns,
         ends: Ends,
         beyond: Floats,
     ) -> Disagreement:

@@ -20,8 +20,8 @@ from btdagg.estimates.population import PredictedItems, items_of, require_same_p
 from btdagg.estimates.regression import Regression
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.join import as_tables
 from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import known_by_itself
 from btdagg.votes.votes import Votes

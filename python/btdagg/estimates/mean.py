@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from btdagg._util.readable import Readable, readable
-from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement
+from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement, Ends
 from btdagg.evaluation.metrics import wilson
 from btdagg.evaluation.significance import t_pvalues, t_quantile, t_tail
 
@@ -22,7 +22,6 @@ Floats: TypeAlias = "NDArray[np.float64]"
 Population = Literal["new", "finite"]
 """What an estimate is of: new items of the kind, or these items and no others."""
 
-Ends: TypeAlias = tuple[float, float]
 """The least and the greatest value that a mean can have."""
 
 _FARTHEST = 60.0  # powers of 2 of a quantile, beyond which no interval ends

@@ -16,8 +16,9 @@ from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.significance import number_to_tell, of_one_look
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.join import as_tables, require_labels
+from btdagg.votes.join import require_labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED, columns_of_systems
 from btdagg.votes.table import listing

@@ -45,8 +45,8 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import refitted_cuts
 from btdagg.model.labelled import LabelledRows
 from btdagg.model.posterior import MANY, refitted
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items, tables_only
-from btdagg.votes.join import as_tables
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
@@ -343,7 +343,7 @@ class PredictedItems(Readable):
     # `drawn` (units drawn as a whole), (N,), are numbers from 0, None where each item is its own.
     # `strata`, (n,), are None where units were drawn independently, or are a simple sample.
     # `sizes`, (N,), are classes of items by the size of their group, if a simple sample was
-    # stratified by them afterwards.
+    # stratified by them afterwards. Where some items have no group, no size is known.
     # `tables` and `fold` are probabilities of the rows by models that did not see a label; see
     # `Predictions`.
 
@@ -362,6 +362,7 @@ class PredictedItems(Readable):
     fold: NDArray[np.int64]
     is_fixed: bool
     sizes: NDArray[np.int64] | None = None
+    are_sizes_known: bool = True
 
     @classmethod
     def of(
@@ -391,7 +392,8 @@ class PredictedItems(Readable):
         if n_groups < 2:
             raise too_few("labels", n_groups, grouped=group is not None)
         weights, sizes = None, None
-        if by_size and items.probabilities is None and items.strata is None and group is not None:
+        is_simple = items.probabilities is None and items.strata is None
+        if by_size and is_simple and group is not None and items.has_all_groups:
             sizes = _uneven_sizes(group)
         if items.probabilities is not None:
             inverse = _inverse(items.probabilities, outcomes)
@@ -433,7 +435,8 @@ class PredictedItems(Readable):
             tables, fold = fixed(model, rows, len(labelled), scales, columns_for(model, items))
         known = scales, rows, place, labelled, outcomes, group, weights
         draw = population, drawn, codes, is_draw_known
-        return cls(*known, *draw, tables, fold, model is not None, sizes)
+        how = model is not None, sizes, items.has_all_groups
+        return cls(*known, *draw, tables, fold, *how)
 
     @cached_property
     def quantities(self) -> Quantities:
@@ -621,7 +624,8 @@ class PredictedItems(Readable):
     @property
     def remarks_on_sizes(self) -> list[str]:
         """Say if labelled items come from groups of other sizes than all items do."""
-        if self.groups is None or (self.weights is not None and self.sizes is None):
+        is_weighted = self.weights is not None and self.sizes is None
+        if self.groups is None or is_weighted or not self.are_sizes_known:
             return []
         size = np.bincount(self.groups)[self.groups]
         sample = replace(self, weights=None, strata=None, population="new").sample()

@@ -20,7 +20,7 @@ from btdagg.estimates.prediction_powered import estimate
 from btdagg.estimates.strengths import Comparisons, FittedStrengths, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
-from btdagg.votes.join import as_tables
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.labels import Labels
 
 if TYPE_CHECKING:

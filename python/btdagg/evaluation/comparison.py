@@ -22,8 +22,9 @@ from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
 from btdagg.methods.registry import as_aggregator
 from btdagg.model.intervals import as_level
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.join import as_tables, join
+from btdagg.votes.join import join
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import Scale, scales_of
 from btdagg.votes.votes import Votes

@@ -29,15 +29,9 @@ from btdagg.methods import Aggregator
 from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Table
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.join import (
-    as_tables,
-    join,
-    labels_of,
-    remarks_on_raters,
-    require_labels,
-    with_task,
-)
+from btdagg.votes.join import join, labels_of, remarks_on_raters, require_labels, with_task
 from btdagg.votes.labels import Labels
 from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import scales_of

@@ -18,8 +18,8 @@ from btdagg.evaluation.significance import number_to_tell, t_quantile
 from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet, warning
 from btdagg.model.intervals import as_level
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.join import as_tables
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, require_alike

@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_integer
-from btdagg.votes.items import Items
+from btdagg.votes.by_id import matched_items
 from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class OnScale:
     def _labelled(
         self, counts: Any, labels: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        items = Items.of(counts, labels, scale=self.scale, label_scale=self.label_scale)
+        items = matched_items(counts, labels, self.scale, self.label_scale)
         return self._means(items.pooled), items.labels.astype(np.float64)
 
     def _nearest(self, values: NDArray[np.float64], *, outward: bool = False) -> NDArray[Any]:

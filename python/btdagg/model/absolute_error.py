@@ -15,7 +15,7 @@ from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
 from btdagg.model.corners import Corners, corners, log_lead
 from btdagg.model.davidson import DavidsonModel
-from btdagg.votes.join import labelled_items
+from btdagg.votes.by_id import labelled_items
 from btdagg.votes.scale import scales_of
 
 if TYPE_CHECKING:

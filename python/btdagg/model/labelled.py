@@ -10,8 +10,8 @@ import numpy as np
 from btdagg._util.errors import expect
 from btdagg._util.validation import CountsItself, columns_of, has_judges, same_index, same_length
 from btdagg.model.covariates import KnownOfItems, known_of, without_scales
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items, tables_only
-from btdagg.votes.join import as_tables
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, scales_of

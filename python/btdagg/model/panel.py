@@ -40,8 +40,9 @@ from btdagg.model.covariates import (
 )
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.labelled import LabelledRows
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.join import as_tables, join, with_task
+from btdagg.votes.join import join, with_task
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 

@@ -21,7 +21,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.model.calibration_set import calibration_set
-from btdagg.votes.join import labelled_items
+from btdagg.votes.by_id import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

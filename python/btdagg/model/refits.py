@@ -27,7 +27,7 @@ from btdagg.model.intervals import (
 )
 from btdagg.model.labelled import LabelledRows
 from btdagg.model.posterior import decisions_under, refitted
-from btdagg.votes.join import labelled_items
+from btdagg.votes.by_id import labelled_items
 from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:

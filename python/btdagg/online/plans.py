@@ -32,6 +32,7 @@ from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
+from btdagg.votes.by_id import matched_items
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
 
@@ -193,7 +194,7 @@ def plan(
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
     expect(population in ("new", "finite"), "population", population, "'new' or 'finite'")
     said = (scale, label_scale) if model is None else (model.scale, model.label_scale)
-    pilot = Items.of(counts, labels, **dict(zip(("scale", "label_scale"), said, strict=True)))
+    pilot = matched_items(counts, labels, **dict(zip(("scale", "label_scale"), said, strict=True)))
     if covariates is not None:
         pilot = pilot.with_covariates(covariates, model=model)
     if model is not None:

@@ -19,7 +19,7 @@ from btdagg._util.validation import (
     require_rows,
 )
 from btdagg.online.strengths import StrengthDistribution, fit_strengths
-from btdagg.votes.join import labelled_items
+from btdagg.votes.by_id import labelled_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -226,12 +226,7 @@ class Items(Readable):
         scale, label_scale : Scale, optional
             Scales of arrays; by default pairs, and that of the votes.
         """
-        from btdagg.votes.join import as_tables
-
-        given, (counts, labels) = labels, as_tables(counts, labels, scale, label_scale)
         if labels is None:
-            if given is not None:
-                counts = counts.labelled()
             if isinstance(counts, CountsItself):
                 counted: Self = counts.items()
                 return counted
@@ -279,6 +274,14 @@ class Items(Readable):
     def is_labelled(self) -> NDArray[np.bool_]:
         """Which items have a label, (n,)."""
         return np.asarray(~np.isnan(self.shares[:, 0]))
+
+    @property
+    def has_all_groups(self) -> bool:
+        """Whether all items have a group, or none has: else the sizes of groups are not known."""
+        if self.groups is None or self.alone is None:
+            return True
+        is_alone = np.asarray(self.groups == self.alone)
+        return bool(is_alone.all() or not is_alone.any())
 
     @cached_property
     def pooled(self) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
@@ -16,20 +16,16 @@ import numpy as np
 from btdagg._util.errors import InputError, expect, forbid, of_kind
 from btdagg._util.lazy import pl
 from btdagg._util.validation import (
-    CountsItself,
-    as_checked_counts,
     as_counts,
-    column_names,
     same_index,
     same_length,
     shaped,
     unmasked,
 )
 from btdagg.votes.items import Confidences, Items, tables_only
-from btdagg.votes.labels import Labels, n_disputed, rater_remarks, read_labels
+from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PAIRS, Scale, require_alike
-from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.standings import systems_in
 from btdagg.votes.table import AnyTable, Table, as_text, facts_of, ids_of, listing, require, text
 
@@ -37,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-_IDS = {"item", *ITEM_NAMES}
 _TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
 _FEWEST = 10  # labels by which nobody is for B
 
@@ -147,74 +142,6 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
     return join(None, labels, Items(counts=counts, ids=ids)).labelled()
 
 
-def as_tables(
-    counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
-) -> tuple[Any, Any]:
-    """Return data frames with ids of items as tables, and a series beside a table as labels by id.
-
-    The ids are a column `item` (or `id`, `item_id`), or the index of pandas. Items with labels in a
-    table are joined with them, and the labels returned are None. Arrays stay as they are: rows are
-    matched by position.
-    """
-    is_series = _is_series(labels)
-    is_table = isinstance(labels, Labels) or (_has_ids(labels) and not is_series)
-    if _has_ids(counts) and (is_table or (is_series and not _is_indexed(counts))):
-        from btdagg.votes.votes import read_votes
-
-        counts = read_votes(_with_ids(counts), scale=scale)
-    is_items = isinstance(counts, Items)
-    by_id = isinstance(counts, CountsItself) or (is_items and counts.has_ids)
-    usual = label_scale or scale or (getattr(counts, "scale", None) if by_id else None)
-    if _has_ids(labels) and (by_id or not _is_indexed(labels)):
-        labels = read_labels(_with_ids(labels), scale=usual)
-    elif by_id and is_series:
-        raise InputError(
-            "labels is a series without ids of items, expected them in its index since the votes "
-            'have ids: frame.set_index("item")["label"], or read_labels(frame) with a column item',
-            argument="labels",
-        )
-    if is_items and isinstance(labels, Labels):
-        counts, labels = join(counts.table, labels, counts), None
-    return counts, labels
-
-
-def _is_series(values: Any) -> bool:
-    library = type(values).__module__.partition(".")[0]
-    return library in ("pandas", "polars", "pyarrow") and np.ndim(values) == 1
-
-
-def _is_indexed(values: Any) -> bool:
-    """Whether ids are in an index of pandas, and in no column."""
-    names = _columns(values)
-    return hasattr(getattr(values, "index", None), "equals") and names.isdisjoint(_IDS)
-
-
-def _has_ids(values: Any) -> bool:
-    if not _is_indexed(values):
-        return not _columns(values).isdisjoint(_IDS)
-    # An index of integers without a name is, or was, that of row numbers.
-    index = values.index
-    names = {str(name).strip().lower() for name in index.names}
-    return not names.isdisjoint(_IDS) or (index.nlevels == 1 and index.dtype.kind not in "biufMm")
-
-
-def _columns(values: Any) -> set[str]:
-    if isinstance(values, Table | Items):
-        return set()
-    names = list(values) if isinstance(values, Mapping) else column_names(values)
-    if names is None and hasattr(values, "collect_schema"):
-        names = values.collect_schema().names()
-    return {str(name).strip().lower() for name in names or ()}
-
-
-def _with_ids(values: Any) -> Any:
-    """Return a data frame whose ids are in a column."""
-    if not _is_indexed(values):
-        return values
-    frame = values.to_frame("label") if np.ndim(values) == 1 else values
-    return (frame.rename_axis("item") if frame.index.nlevels == 1 else frame).reset_index()
-
-
 def labelled(
     counts: Any, labels: Any, groups: Any = None, weights: Any = None, scale: Scale = PAIRS
 ) -> tuple[Any, Any, Any]:
@@ -225,14 +152,6 @@ def labelled(
     expected = "votes of pairs; btdagg.calibrate takes grades"
     expect(items.scale == scale, "counts", f"votes of {items.scale}", expected)
     return items.counts, items.labels, items.groups if groups is None else groups
-
-
-def labelled_items(
-    counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
-) -> tuple[NDArray[Any], NDArray[np.int8]]:
-    """Return checked counts, (n, 3), and labels -1, 0 and 1, (n,), of at least one item."""
-    items = Items.of(counts, labels, scale=scale, label_scale=label_scale)
-    return as_checked_counts(items.pooled), items.label_scale.sides(items.labels)
 
 
 def require_labels(labels: object) -> None:

@@ -101,7 +101,7 @@ def voted(
             )
         texts = {text.strip().lower() for text in table.values(column).drop_nulls()} - {""}
         are_grades = texts <= {*schema.PASS_WORDS}
-        are_grades |= all(re.fullmatch(r"-?[\d.]+", word) for word in texts)
+        are_grades |= all(re.fullmatch(r"[+-]?[\d.]+", word) for word in texts)
         if are_grades and column == "label":  # `scale_in` has seen that most are of pairs
             refuse(added, is_bad, column, expected)
         if are_grades:
