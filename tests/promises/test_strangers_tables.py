@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
+from refusals import refused
 
 VOTES = [(f"q{n // 4}", ("A", "tie", "B", "A")[n % 4]) for n in range(48)]
 
@@ -430,3 +431,14 @@ def test_ids_that_only_look_alike_are_named(
     status, out, err = cli("estimate", "v.csv", "l.csv")
     assert status == (2 if n_matching == 0 else 0)
     assert difference in out + err
+
+
+@pytest.mark.parametrize("others", [("y", "x"), ("x", "z")], ids=["turned round", "another pair"])
+def test_an_item_is_one_pair_with_the_same_a_in_all_rows(others):
+    rows = {"item": ["q1", "q2", "q1"], "vote": ["A", "A", "B"]}
+    rows |= {"system_a": ["x", "x", others[0]], "system_b": ["y", "y", others[1]]}
+    column, got = ("system_a", "y") if others[0] == "y" else ("system_b", "z")
+    with refused("columns", row=3, column=column, source="data frame", got=got):
+        read_votes(rows)
+    by_pair = read_votes(rows, columns={"item": ["item", "system_a", "system_b"]})
+    assert len(by_pair.items()) == 3

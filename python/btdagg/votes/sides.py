@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from btdagg._util.errors import InputError, expect
+from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.table import Table, as_text, refuse
@@ -39,6 +40,36 @@ def columns_of_systems(votes: Any) -> dict[str, Any]:
     """Return the columns that name systems, as arguments of `Votes.items`; empty without any."""
     names = votes.scale.systems
     return {"systems": names} if {*names} <= {*votes.columns} else {}
+
+
+def require_one_pair(table: Table, key: list[str]) -> None:
+    """Refuse an item whose rows name different systems: its votes would be of several pairs."""
+    columns = [*_COLUMNS.values()]
+    if not {*columns, *key} <= {*table.columns}:
+        return
+    names = [as_text(table, column).str.strip_chars() for column in columns]
+    numbers = [pl.when(name.is_not_null()).then(name.hash()) for name in names]
+    several = pl.any_horizontal(number.min() != number.max() for number in numbers)
+    rows = table.data.lazy().group_by(key).agg(several.alias("\0several"))
+    found = table.collect(rows.filter("\0several").select(key).head(1))
+    if not found.height:
+        return
+    values = found.row(0)
+    is_item = pl.all_horizontal(
+        pl.col(n).eq_missing(pl.lit(v)) for n, v in zip(key, values, strict=True)
+    )
+    for column, name in zip(columns, names, strict=True):
+        first = table.collect(table.data.lazy().filter(is_item & name.is_not_null()).select(name))
+        if first.height:
+            known = first.row(0)[0]
+            refuse(
+                table,
+                is_item & (name != known),
+                column,
+                f"{known!r} as in another row of {key[0]} {values[0]!r}, which is one pair with "
+                "the same A in all rows; several pairs need an item of their own: {advice}",
+                {"columns": {"item": [key[0], *columns]}},
+            )
 
 
 def sides_of(

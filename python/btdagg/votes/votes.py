@@ -31,7 +31,7 @@ from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
-from btdagg.votes.sides import Sides, sides_of
+from btdagg.votes.sides import Sides, require_one_pair, sides_of
 from btdagg.votes.source import read_table, said
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
@@ -554,6 +554,7 @@ def read_votes(
         present = [name for name in order_of_columns if name in table.columns]
         column = None if are_counts(table) or not present else present[0]
         return named(_grades_of(table, column, scale, words))
+    require_one_pair(table, [name for name in ("item", "task") if name in table.columns])
     if order is not None:
         table = in_own_orders(table, order)
     if scale == PAIRS and (words is not None or names_systems(table, "vote")):
