@@ -124,7 +124,7 @@ class Project:
     def load(cls, path: str | os.PathLike[str] | None = None) -> Project:
         """Load a project file; an `InputError` names the line of a wrong key.
 
-        The file `btdagg.toml` that is loaded without its name may come from anywhere: it reads
+        The file ``btdagg.toml`` that is loaded without its name may come from anywhere: it reads
         files of its folder and below, and no addresses.
         """
         place = Path(FILE if path is None else path)

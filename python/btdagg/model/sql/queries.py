@@ -130,7 +130,7 @@ class LabelsTable:
     numbers : bool
         Whether all labels are numbers.
     words : mapping, optional
-        Meaning of the labels in words, as in `btdagg.votes.read_labels`.
+        Meaning of the labels in words, as in `btdagg.read_labels`.
     """
 
     name: Name
