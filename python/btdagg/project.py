@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -602,6 +602,16 @@ def _typed_keys(text: str) -> Iterator[tuple[list[str], str]]:
             path[1] = path[1].lower()
         expect(all(path) and value.strip(), "keys", text, "KEY=VALUE")
         yield [restored(part) for part in path], restored(value)
+
+
+def needs_a_name(places: Iterable[str]) -> bool:
+    """Whether a project file here has to be named before commands read these files."""
+    try:
+        for place in places:
+            _require_below(Path(), place, "")
+    except InputError:
+        return True
+    return False
 
 
 def _require_below(folder: Path, place: str, where: str) -> None:

@@ -348,3 +348,14 @@ def test_numbers_of_saved_files_are_finite(place, value):
         text = saved.to_json().replace("1.25", value)
         with pytest.raises(InputError):
             type(saved).from_json(text)
+
+
+def test_commands_that_check_advises_read_files_of_another_folder(cli, place):
+    files = "../votes.csv", "../labels.csv"
+    status, out, _ = cli("check", *files, "--save")
+    (command,) = (line.split() for line in out.splitlines() if "btdagg estimate" in line)
+    assert status == 0
+    assert command[-2:] == ["--project", "btdagg.toml"]
+    assert cli(*command[1:])[0] == 0
+    assert cli("check", "votes.csv", "labels.csv", "--save", "--force")[0] == 0
+    assert cli("estimate")[0] == 0

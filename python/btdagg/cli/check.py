@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
@@ -14,7 +15,7 @@ from btdagg._util.files import read_whole, replace_file
 from btdagg._util.outputs import require_no_link
 from btdagg.cli.common import Json, note, print_json, say, say_in_words
 from btdagg.cli.flags import CommandLine
-from btdagg.project import FILE
+from btdagg.project import FILE, needs_a_name
 
 
 def check(
@@ -62,7 +63,10 @@ def check(
             require_no_link(path)
         _save(path, text, force=force)
         note(f"wrote {path}")
+        is_named = typed.named_project is not None or needs_a_name(files)
+        project = f" --project {shlex.quote(str(path))}" if is_named else ""
         step = "" if checked.questions else checked.next_with_project
+        step = step and f"{step}{project}"
         if '"?"' in text:
             step = f"replace each ? in {path} by the answer to its question"
         if step and not json:
@@ -70,7 +74,7 @@ def check(
         elif not json:
             say("Next, by question:")
             for question, command in checked.questions.items():
-                say(f"  {question}:\n    {command}")
+                say(f"  {question}:\n    {command}{project}")
     return 2 if any(file.problems for file in checked.files) else 0
 
 
