@@ -193,6 +193,7 @@ def test_the_estimate_of_a_weight_lies_in_its_interval_and_the_shrunk_one_is_nam
         assert f"{fitted.model.covariates[0].weight:.4g}" in interval.note
 
 
+@pytest.mark.filterwarnings("ignore:this judge is not shown")
 @pytest.mark.soak
 def test_intervals_of_weights_hold_where_items_of_a_prompt_are_alike():
     large = with_a_covariate(np.random.default_rng(0), 120_000, 6)

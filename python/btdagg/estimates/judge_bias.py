@@ -69,7 +69,8 @@ class Bias(Readable):
     finding : {"favours", "disfavours", "more strongly", "less strongly", "not told"}
         ``"more strongly"``, ``"less strongly"``: the judge follows what people follow, but more or
         less, as one does that is merely more or less decisive. ``"favours"``: it gives more, and
-        people do not significantly follow it.
+        people do not significantly follow it; if they lean as the judge does, it gives more than
+        their interval allows to one that is as decisive as this judge.
     lines : dict of str to (k, 4) array
         Of ``"people"`` and ``"judge"``: the covariate, the expected label, and its interval's ends.
     """
@@ -349,6 +350,7 @@ def _of_covariates(
         expected = "a column that varies among labelled items of at least two groups"
         expect(fit.collinear is not None or fit.freedom[place] > 0, "covariates", name, expected)
     level = 1 - (1 - level) / d
+    decisiveness = _decisiveness(sample.votes[kept], sample.labels[kept])
     found = []
     for place, (name, values) in enumerate(zip(known, columns.T, strict=True)):
         if fit.freedom[place] < _FEW:
@@ -379,7 +381,7 @@ def _of_covariates(
             half = quantile * np.sqrt(np.maximum(square, 0.0))
             lines[outcome] = np.column_stack([at, line, line - half, line + half])
         pvalue = min(float(p) * d, 1.0)
-        finding = _finding(people, judge, difference)
+        finding = _finding(people, judge, difference, decisiveness)
         fields = name, step, size, people, judge, difference, pvalue, n
         found.append(Bias(*fields, finding, lines))
     return tuple(found)
@@ -393,7 +395,14 @@ def _step(name: str, values: Floats, spread: float) -> tuple[float, str]:
     return spread, f"with {name} higher by {spread:.3g}"
 
 
-def _finding(people: Slope, judge: Slope, difference: Slope, middle: float = 0.0) -> str:
+def _decisiveness(votes: Floats, labels: Floats) -> float:
+    """How many times as far from their mean the judge's mean votes are as labels, at least 1."""
+    return max(float(votes.std() / max(labels.std(), _ROUNDING)), 1.0)
+
+
+def _finding(
+    people: Slope, judge: Slope, difference: Slope, decisiveness: float = 1.0, middle: float = 0.0
+) -> str:
     if not (difference.low > 0 or difference.high < 0):
         return "not told"
     side = math.copysign(1.0, people.value - middle)
@@ -402,7 +411,10 @@ def _finding(people: Slope, judge: Slope, difference: Slope, middle: float = 0.0
     is_same_side = side * (judge.value - middle) >= 0 or (is_real and at_most >= 0)
     if difference.value * side < 0 and is_same_side:
         return "less strongly"
-    if difference.value * side > 0 and is_real:
+    # From what a judge would give that follows it as people do, and is as decisive as this one.
+    low, high = (middle + decisiveness * (end - middle) for end in (people.low, people.high))
+    is_apart = judge.low > high or judge.high < low
+    if difference.value * side > 0 and (is_real or not is_apart):
         return "more strongly"
     return "favours" if difference.value > 0 else "disfavours"
 
@@ -424,6 +436,7 @@ def _of_systems(
     level = 1 - (1 - level) / len(names)
     quantity, _, points = items.scale.measure
     middle = 0.5 if mirrored else float(predicted.domain()[quantity].mean.value)
+    decisiveness = _decisiveness(shares[predicted.labelled] @ points, predicted.outcomes @ points)
     found = []
     for number, name in enumerate(names.tolist()):
         mine = (codes == number).any(axis=1)
@@ -449,7 +462,8 @@ def _of_systems(
         freedom = of_both.degrees_of_freedom
         p = t_pvalues(gap.value, gap.standard_error, freedom)
         given = Slope(people.value, people.low, people.high)
-        finding, numbers = _finding(given, judge, difference, middle), (given, judge, difference)
+        numbers = given, judge, difference
+        finding = _finding(*numbers, decisiveness, middle)
         pvalue = min(float(p) * len(names), 1.0)
         found.append(Bias(name, "", np.nan, *numbers, pvalue, of_both.n_labels, finding))
     return tuple(found)
