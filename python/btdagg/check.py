@@ -92,13 +92,12 @@ def check(files: Sequence[str | os.PathLike[str]]) -> Check:
     """Say what is in files, and in votes and labels together; if none can be read, why."""
     checks = [FileCheck(os.fspath(place)) for place in files]
     opened = [(file, table_of(file)) for file in checks]
-    if any(file.kind == "votes" and "score" in table.columns for file, table in opened if table):
-        graded = [FileCheck(file.source) for file, _ in opened]
-        opened = [
-            (own, table) if own.kind == "votes" else (new, table_of(new, with_grades=True))
-            for (own, table), new in zip(opened, graded, strict=True)
-        ]
-        checks = [file for file, _ in opened]
+    votes_read = [table for file, table in opened if file.kind == "votes" and table is not None]
+    if any("score" in table.columns for table in votes_read):
+        for row, (file, table) in enumerate(opened):
+            if table is None:  # labels of 0 and 1, perhaps, which left open what they mean
+                checks[row] = FileCheck(file.source)
+                opened[row] = checks[row], table_of(checks[row], with_grades=True)
     if all(file.kind == "unknown" and not file.command for file in checks):
         raise InputError("; ".join(problem for file in checks for problem in file.problems))
     tables = {file.kind: table for file, table in reversed(opened) if table is not None}
@@ -429,8 +428,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         )
         if votes is None:
             return [], ""
-        sentences = [f"{remark[0].upper()}{remark[1:]}." for remark in about_orders(votes)]
-        return [*sentences, *_about_numbers(votes), text], "choose"
+        return [*_sentences(about_orders(votes)), *_about_numbers(votes), text], "choose"
     points, groups = labels.labels.astype(float), labels.groups
     texts = []
     unequal = [] if votes is None else _about_numbers(votes)
@@ -448,8 +446,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         if not parts:
             why = reason and reason.in_options(TYPED.get)
             return [f"Votes and labels do not match: {why}."], ""
-        said = *on_sides(parts), *about_orders(votes, labels)
-        texts += [f"{text[0].upper()}{text[1:]}." for text in said]
+        texts += _sentences([*on_sides(parts), *about_orders(votes, labels)])
         points = np.concatenate([joined.labels.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if any(joined.groups is not None for joined in parts):
@@ -478,7 +475,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         "other items may narrow that. They are enough to calibrate on."
     )
     if votes is not None:
-        texts += [f"{text[0].upper()}{text[1:]}." for text in _about_judge(tasks, parts)]
+        texts += _sentences(_about_judge(tasks, parts))
     texts += unequal
     for column in {"system", "task"} & {*labels.columns}:
         numbers = labels.frame[column].value_counts().iter_rows()
@@ -499,7 +496,11 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
 def _about_numbers(votes: Votes) -> list[str]:
     counts = [part.signs().counts()[1] for _, part in _by_task(votes)]
     unequal = UnequalVotes.of(np.concatenate(counts))
-    return [] if unequal is None else [f"I{unequal.in_options[1:]}."]
+    return [] if unequal is None else _sentences([unequal.in_options])
+
+
+def _sentences(remarks: Iterable[str]) -> list[str]:
+    return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
 
 
 def _about_judge(tasks: Sequence[str], parts: Sequence[Items]) -> list[str]:

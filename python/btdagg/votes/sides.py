@@ -59,14 +59,16 @@ def require_one_pair(table: Table, key: list[str]) -> None:
         pl.col(n).eq_missing(pl.lit(v)) for n, v in zip(key, values, strict=True)
     )
     for column, name in zip(columns, names, strict=True):
-        first = table.collect(table.data.lazy().filter(is_item & name.is_not_null()).select(name))
+        first = table.collect(
+            table.data.lazy().filter(is_item & name.is_not_null()).select(name).head(1)
+        )
         if first.height:
-            known = first.row(0)[0]
+            system = first.row(0)[0]
             refuse(
                 table,
-                is_item & (name != known),
+                is_item & (name != system),
                 column,
-                f"{known!r} as in another row of {key[0]} {values[0]!r}, which is one pair with "
+                f"{system!r} as in another row of {key[0]} {values[0]!r}, which is one pair with "
                 "the same A in all rows; several pairs need an item of their own: {advice}",
                 {"columns": {"item": [key[0], *columns]}},
             )
