@@ -74,6 +74,9 @@ class Disagreement(NamedTuple):
     The number of disagreeing units without a label, given the number with one, is taken as negative
     binomial; where none of these items disagrees it is hypergeometric. Sizes that differ are
     averaged as in Fay and Feuer (1997), with half an unseen disagreement of the greatest size.
+    Its bound exceeds that of a normal distribution; of this excess, in squares, an interval gets
+    the share that disagreements have in its variance, divided by their number: the more are
+    seen, the less the variance of the labelled items' errors leaves out.
     """
 
     count: Any
@@ -139,7 +142,7 @@ class Disagreement(NamedTuple):
         share = np.maximum(self.share, _LEAST_SHARE)
         widest = np.asarray((alone[1] - alone[0]) / 2)[..., None]
         halves = np.stack(np.broadcast_arrays(value - low, high - value), axis=-1)
-        wide = np.sqrt(halves**2 + np.maximum(self._excess(share, tail), 0.0))
+        wide = np.sqrt(halves**2 + self._excess(share, tail, halves**2))
         wide = np.minimum(wide, np.maximum(halves, widest)) + self.beyond
         low, high = value - wide[..., 0], value + wide[..., 1]
         is_exact = ~np.isnan(self.calls)
@@ -155,28 +158,36 @@ class Disagreement(NamedTuple):
             np.where(is_exact, np.maximum(value, self.calls + moved[..., 1]), high),
         )
 
-    def _excess(self, share: Any, tail: Any) -> Floats:
+    def _excess(self, share: Any, tail: Any, squares: Floats) -> Floats:
         """Squares to add to those of the lower and the upper half of an interval, (..., 2)."""
         share, tail = np.asarray(share)[..., None], np.asarray(tail)[..., None]
-        count, size = self.count, self.size
+        count, size, n_more = self.count, self.size, 1 + self.count
         # Of these items exact where none is seen, and mid-P where many are, as of new ones.
-        pseudo = 0.5 + 0.5 * (share > _LEAST_SHARE) / (1 + count)
-        unseen = size + (self.unseen - size) / (1 + count)
+        pseudo = 0.5 + 0.5 * (share > _LEAST_SHARE) / n_more
+        unseen = size + (self.unseen - size) / n_more
         total = count * size + pseudo * unseen
-        squares = count * size**2 + pseudo * unseen**2
-        shape = np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0)
-        scale = np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
+        of_sizes = count * size**2 + pseudo * unseen**2
+        shape = np.divide(total**2, of_sizes, out=np.ones_like(total), where=of_sizes > 0)
+        scale = np.divide(of_sizes, total, out=np.zeros_like(total), where=total > 0)
         odds = share / (1 - share)
         most = (btdtria(tail, shape, 1 - share) - 0.5 * (count > 0)) * odds * scale
         least = (btdtria(1 - tail, count + 0.5, 1 - share) - 0.5) * odds * size
-        # Such variance as the interval has already.
-        usual = ndtri(tail) ** 2 * count * size**2 / (1 - share)
-        # The number that disagree is not skewed where that is half of them.
-        skew = np.clip(1 - 2 * count / np.asarray(self.n)[..., None], 0.0, 1.0)
-        farther = ((most - count * size) ** 2 - usual) * skew
-        nearer = ((count * size - np.maximum(least, 0.0)) ** 2 - usual) * skew
-        allowance: Floats = farther + nearer[..., ::-1]
-        return allowance
+        of_one = ndtri(tail) ** 2 / (1 - share)
+        normal = of_one * count * size**2
+        farther = ((most - count * size) ** 2 - normal) / np.maximum(count, 1)
+        nearer = ((count * size - np.maximum(least, 0.0)) ** 2 - normal) / np.maximum(count, 1)
+        excess: Floats = np.maximum(farther + nearer[..., ::-1], 0.0)
+        # Such variance as disagreements have, and as one more on each side would give them.
+        shown = normal.sum(axis=-1, keepdims=True)
+        one_more = of_one * n_more * np.where(count > 0, size, self.unseen) ** 2
+        share_of_squares = np.divide(
+            one_more.sum(axis=-1, keepdims=True),
+            squares,
+            out=np.ones_like(excess),
+            where=squares > 0,
+        )
+        of_shown = np.divide(squares, shown, out=np.ones_like(excess), where=shown > 0)
+        return excess * np.minimum(share_of_squares, 1.0) * np.minimum(of_shown, 1.0)
 
     def _unseen(self, share: Any, tail: Any) -> Floats:
         """Greatest number of disagreeing units without a label where no labelled unit disagrees."""

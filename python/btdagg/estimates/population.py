@@ -479,7 +479,7 @@ class PredictedItems(Readable):
             else:
                 mean = corrected_mean(y, proxies.of(values), sample)
                 mean = self._varying_sizes(mean, y, rows, inside)
-                can_vary = sample.is_finite or mean.variance > 0
+                can_vary = mean.weight > 0 or (sample.is_finite and alone.variance == 0)
                 if can_vary and not self.is_published and not sample.is_whole:
                     by_call = values[called], values[rest]
                     disagreement = Disagreement.of(y, *by_call, sample, ends, beyond)
