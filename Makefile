@@ -103,6 +103,7 @@ lint: $(VENV)/.lint
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/python tests/public_types.py
 	printf '[mypy]\nfollow_imports = skip\nignore_missing_imports = true\n' > $(VENV)/stubtest.ini

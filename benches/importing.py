@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from btdagg.votes.formats import read
+from btdagg.formats import read
 
 WORDS = {"model_a": "first", "model_b": "second"}
 NUMBERS = {"model_a": 1, "tie": 0, "model_b": -1}

@@ -25,7 +25,7 @@ import btdagg.integrations
 
 _NEIGHBOURS = tuple(one.name for one in pkgutil.iter_modules(btdagg.integrations.__path__))
 MODULES = (
-    "btdagg", "btdagg.pipeline", "btdagg.judge", "btdagg.votes.formats", "btdagg.labelling",
+    "btdagg", "btdagg.pipeline", "btdagg.judge", "btdagg.formats", "btdagg.labelling",
     "btdagg.votes", "btdagg.methods", "btdagg.evaluation", "btdagg.estimates",
     "btdagg.online", "btdagg.model", "btdagg.report", "btdagg.serve", "btdagg.datasets",
     "btdagg.paper", "btdagg.integrations",

@@ -9,15 +9,4 @@
 
 from lazy_loader import attach_stub
 
-from btdagg._util.display import Displayed
-
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
-
-
-def _renderers() -> object:
-    from btdagg.report import renderers
-
-    return renderers
-
-
-Displayed.renderers = staticmethod(_renderers)

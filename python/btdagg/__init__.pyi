@@ -8,6 +8,9 @@ from . import (
     evaluation as evaluation,
 )
 from . import (
+    formats as formats,
+)
+from . import (
     integrations as integrations,
 )
 from . import (

@@ -16,13 +16,13 @@ from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted
+from btdagg.formats import read, read_grades
+from btdagg.formats.content import Content
+from btdagg.formats.nested import flat_table
+from btdagg.formats.reading import recognized
+from btdagg.formats.results import FEEDBACK
 from btdagg.project import is_column
 from btdagg.votes import Table, read_table
-from btdagg.votes.formats import read, read_grades
-from btdagg.votes.formats.content import Content
-from btdagg.votes.formats.nested import flat_table
-from btdagg.votes.formats.reading import recognized
-from btdagg.votes.formats.results import FEEDBACK
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_of_columns
 from btdagg.votes.scale import PASS_FAIL
 from btdagg.votes.schema import PASS_WORDS, word_of

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._util.addresses import shown_address
 from btdagg._util.errors import InputError, expect, forbid, reworded, shown
+from btdagg._util.extensions import provided
 from btdagg._util.files import read_whole
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from btdagg.votes.formats.reading import Imported
     from btdagg.votes.items import Items
     from btdagg.votes.labels import Labels
     from btdagg.votes.scale import Scale
@@ -258,11 +256,9 @@ class Project:
         """Return the value of a key of a table, else that of all tables."""
         return self.keys.get(kind, {}).get(name, self.keys.get(name, default))
 
-    def imported(
-        self, files: Sequence[Any], format: str | None, table: str, **how: Any
-    ) -> Imported:
+    def imported(self, files: Sequence[Any], format: str | None, table: str, **how: Any) -> Any:
         """Read files of other tools by the project's top-level keys and those of a table."""
-        from btdagg.votes.formats import read, read_grades
+        formats = provided("files of other tools")
         from btdagg.votes.scale import Scale, points_of
 
         how |= {
@@ -281,27 +277,25 @@ class Project:
         text = self._answer(path, self.said(table, "scale"))
         orders = self._mapping("orders", table)
         if text is None and not wide:
-            return read(files, format, order=orders, **how)
+            return formats.read(files, format, order=orders, **how)
         expect(not orders, "order", orders, "none, since single responses have no order")
         scale: Any = None
         if isinstance(text, str):
             is_factor = _FACTOR.fullmatch(text)
             scale = int(text[1:]) if is_factor else Scale(points_of(text, "scale"))
         how["columns"] |= wide
-        return read_grades(files, format, scale=scale, **how)
+        return formats.read_grades(files, format, scale=scale, **how)
 
     def _foreign_kinds(self, sources: Sequence[tuple[str, Any]]) -> set[str]:
         """Return which tables are another tool's; a format of all is that of those that have it."""
         kinds = {kind for kind, _ in sources if not _FOREIGN.isdisjoint(self.keys.get(kind, {}))}
         if (name := self.keys.get("format")) is None:
             return kinds
-        from btdagg.votes.formats.reading import recognized
-
+        recognized = provided("files of other tools").recognized
         return kinds | ({kind for kind, place in sources if recognized(place, name)} or {"votes"})
 
     def _refuse_format(self, kind: str, place: Any) -> None:
-        from btdagg.votes.formats.reading import recognized
-
+        recognized = provided("files of other tools").recognized
         if kind in ("votes", "labels") and (name := recognized(place)):
             key = f"--set {kind}.format={name}"
             raise InputError(f"{place}: a file in the format {name}; {key} reads it") from None
@@ -393,41 +387,19 @@ class Project:
     @property
     def votes(self) -> Votes:
         """The votes."""
-        return self._rows()[0]
+        return self.rows()[0]
 
     @property
     def labels(self) -> Labels:
         """The labels."""
-        return self._rows()[1]
+        return self.rows()[1]
 
     def items(self, criterion: str | None = None) -> Items:
         """Items with votes, labels and named systems; one criterion where there are several."""
         from btdagg.votes.sides import columns_of_systems
 
-        votes, labels = self._rows(criterion)
+        votes, labels = self.rows(criterion)
         return votes.items(labels, **columns_of_systems(votes))
-
-    def decide(
-        self, criterion: str | None = None, *, agreement: float | None = None
-    ) -> pl.DataFrame:
-        """Label every item, of one criterion where there are several, as `btdagg.decide` does.
-
-        Returns
-        -------
-        polars.DataFrame
-            A row for each item: the columns of its key, `label`, `source`, `probability`, and with
-            `agreement` `trusted`.
-        """
-        from btdagg.estimates.frames import decided_frame, with_key
-        from btdagg.model.calibration_set import warn_of
-
-        votes, labels = self._rows(criterion)
-        decided, remarks = decided_frame(votes, labels, agreement)
-        warn_of(remarks)
-        key = self.column("votes", "item", "item") or []
-        if len(key) == 1:
-            return decided.rename({"item": key[0]})
-        return with_key(decided, votes, {part.strip().lower(): part for part in key})
 
     def where(self, *path: str) -> str:
         """Return what a message calls a key: the option that was typed, or its line of the file."""
@@ -483,7 +455,8 @@ class Project:
             warn_of(origin.unused_strength(table))
         return votes
 
-    def _rows(self, criterion: str | None = None) -> tuple[Votes, Labels]:
+    def rows(self, criterion: str | None = None) -> tuple[Votes, Labels]:
+        """Votes and labels; of one criterion where there are several."""
         where = {} if criterion is None else {"criterion": [criterion]}
         return self.tables(self.read(*((kind, self.place(kind)) for kind in TABLES[:2])), where)
 

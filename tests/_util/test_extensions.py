@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg.formats import FORMATS, read
 from btdagg.judge.provider import JUDGES, ModelClient, client_of
 from btdagg.methods import FunctionMethod, by_name
 from btdagg.methods.registry import AGGREGATORS
-from btdagg.votes.formats import FORMATS, read
 from extension import Installed, install
 from refusals import refused
 

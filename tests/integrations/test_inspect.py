@@ -15,8 +15,8 @@ import pytest
 
 import btdagg
 from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale
+from btdagg.formats import read_grades
 from btdagg.online import StoppingRule, fit_votes
-from btdagg.votes.formats import read_grades
 from refusals import refused
 
 pytestmark = pytest.mark.integration

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg.formats import read, read_grades
 from btdagg.integrations import annotations
-from btdagg.votes.formats import read, read_grades
 from refusals import refused
 
 pytestmark = pytest.mark.usefixtures("folder")

@@ -11,7 +11,7 @@ import pytest
 
 import btdagg
 from btdagg import InputError
-from btdagg.votes.formats import read, read_grades
+from btdagg.formats import read, read_grades
 from commands import one_line
 from refusals import refused
 

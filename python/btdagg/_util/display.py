@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `import btdagg` imports this, and nothing else but lazy_loader
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Protocol
+    from typing import Any, Protocol
 
     class Picture(Protocol):
         name: str
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 class Displayed:
     """A result that has tables."""
 
-    renderers: ClassVar[Any]  # returns what has tables and figures; `btdagg` sets it
-
     def _repr_html_(self) -> str | None:
         """Return HTML, or None without the extra `report`: a notebook then shows the repr."""
+        from btdagg._util.extensions import provided
         from btdagg._util.extras import MissingExtraError
 
         try:
-            html: str | None = self.renderers().as_html(self)
+            html: str | None = provided("tables and figures").as_html(self)
         except MissingExtraError:
             return None
         return html
@@ -43,5 +42,7 @@ class Drawn(Displayed):
 
 
 def picture(result: object, *options: Any) -> Picture:
-    figure: Picture = Displayed.renderers().figure_of(result, *options)
+    from btdagg._util.extensions import provided
+
+    figure: Picture = provided("tables and figures").figure_of(result, *options)
     return figure

@@ -1,10 +1,12 @@
-"""Tables of what has a name, to which installed packages add functions by entry points."""
+"""What is found by its name: parts of btdagg itself, and functions of installed packages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
+from importlib import import_module
 from inspect import signature
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from btdagg._util.errors import InputError, reworded
@@ -13,6 +15,28 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _T = TypeVar("_T")
+
+# A layer imports what stands below it; what it needs of those above it finds here.
+PARTS: Mapping[str, str] = MappingProxyType(
+    {
+        "files of other tools": "btdagg.formats.reading",
+        "a vote store": "btdagg.judge.store.store:read_store",
+        "tables and figures": "btdagg.report.renderers",
+    }
+)
+"""Modules of btdagg, and functions of them, by what they are for."""
+
+
+def provided(name: str) -> Any:
+    """Import what is for something: one of the `PARTS`."""
+    return imported(PARTS[name])
+
+
+def imported(place: str) -> Any:
+    """Import a module, or what a module has under a name: ``module:name``."""
+    module, _, name = place.partition(":")
+    found = import_module(module)
+    return getattr(found, name) if name else found
 
 
 class Registry(Mapping[str, _T]):

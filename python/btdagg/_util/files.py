@@ -11,11 +11,11 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
-from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from btdagg._util.errors import InputError, forbid, reworded
+from btdagg._util.extensions import imported
 from btdagg._util.lazy import pl
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def load_any(
         parsed = json.loads(content)
         if isinstance(parsed, dict):
             kind = by_format.get(str(parsed.get("format")), kind)
-    kind = resolve_name(kind) if isinstance(kind, str) else kind
+    kind = imported(kind) if isinstance(kind, str) else kind
     return kind.from_json(content, source=str(path))
 
 

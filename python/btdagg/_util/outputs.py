@@ -10,7 +10,6 @@ from typing import IO, Any, Self
 
 from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.files import FileFormat, read_whole, replacing, try_folder
-from btdagg._util.lazy import pl
 
 MANIFEST = "btdagg-manifest.json"
 
@@ -143,14 +142,3 @@ def _is_read(path: Path, reads: Sequence[str | os.PathLike[str]]) -> bool:
             if os.path.samefile(path, read):
                 return True
     return False
-
-
-def table_if_any(path: Path) -> pl.DataFrame | None:
-    from btdagg.votes import read_table
-
-    if not path.is_file() or not path.stat().st_size:
-        return None
-    try:
-        return read_table(path, []).frame
-    except InputError:
-        return None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from btdagg import __version__
+from btdagg._util.extensions import imported
 from btdagg.cli.flags import with_flags
 
 # Modules of commands that are not called like the command.
@@ -50,7 +50,7 @@ class _Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in self.commands and self.commands[cmd_name] is None:
-            module = import_module(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
+            module = imported(f"btdagg.cli.{_MODULES.get(cmd_name, cmd_name)}")
             # A name that Python keeps for itself has an underscore.
             command: Any = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
             if not isinstance(command, typer.Typer):

@@ -10,7 +10,6 @@ import typer
 
 from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
-from btdagg._util.outputs import table_if_any
 from btdagg.cli.common import (
     Reading,
     Signs,
@@ -120,6 +119,8 @@ def choose(
 
 
 def _refuse_to_lose_labels(path: Path) -> None:
+    from btdagg.votes.source import table_if_any
+
     existing = table_if_any(path)
     if existing is not None and "label" in existing and existing["label"].count():
         raise InputError(

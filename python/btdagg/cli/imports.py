@@ -82,8 +82,8 @@ def import_(
 
     Example: btdagg import gpt-4_pair.jsonl -o votes.parquet
     """
+    from btdagg.formats.content import files_in
     from btdagg.project import Project
-    from btdagg.votes.formats.content import files_in
     from btdagg.votes.orders import about_orders
     from btdagg.votes.table import Table, listing
 

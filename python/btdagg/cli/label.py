@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from btdagg._util.errors import InputError, forbid
-from btdagg._util.outputs import require_file, require_no_link, table_if_any
+from btdagg._util.outputs import require_file, require_no_link
 from btdagg.cli.common import (
     ProjectOption,
     note,
@@ -237,6 +237,8 @@ def _carried(pairs: Pairs, chosen: pl.DataFrame | None) -> pl.DataFrame | None:
 def _refuse_to_lose(path: Path, store: LabelStore) -> None:
     """Refuse a file with labels that the store does not have: they would be gone."""
     import polars as pl
+
+    from btdagg.votes.source import table_if_any
 
     existing = table_if_any(path)
     if existing is None or not {"item", "label"} <= set(existing.columns):

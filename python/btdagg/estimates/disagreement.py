@@ -176,7 +176,7 @@ class Disagreement(NamedTuple):
         normal = of_one * count * size**2
         farther = ((most - count * size) ** 2 - normal) / np.maximum(count, 1)
         nearer = ((count * size - np.maximum(least, 0.0)) ** 2 - normal) / np.maximum(count, 1)
-        excess: Floats = np.maximum(farther + nearer[..., ::-1], 0.0)
+        excess = np.maximum(farther + nearer[..., ::-1], 0.0)
         # Such variance as disagreements have, and as one more on each side would give them.
         shown = normal.sum(axis=-1, keepdims=True)
         one_more = of_one * n_more * np.where(count > 0, size, self.unseen) ** 2
@@ -187,7 +187,8 @@ class Disagreement(NamedTuple):
             where=squares > 0,
         )
         of_shown = np.divide(squares, shown, out=np.ones_like(excess), where=shown > 0)
-        return excess * np.minimum(share_of_squares, 1.0) * np.minimum(of_shown, 1.0)
+        allowance: Floats = excess * np.minimum(share_of_squares, 1.0) * np.minimum(of_shown, 1.0)
+        return allowance
 
     def _unseen(self, share: Any, tail: Any) -> Floats:
         """Greatest number of disagreeing units without a label where no labelled unit disagrees."""

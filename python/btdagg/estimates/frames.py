@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg._util.errors import expect, given
 from btdagg._util.lazy import pl
 from btdagg.estimates.certificate import certify
 from btdagg.estimates.deciding import decisions
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet, warn_of
+from btdagg.project import Project
 from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, OnRaters, read_labels
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
 
 
 def decide(
-    votes: Source,
-    labels: Source | Labels,
+    votes: Source | Project,
+    labels: Source | Labels | None = None,
     *,
+    criterion: str | None = None,
     agreement: float | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     words: Mapping[str, object] | None = None,
@@ -41,12 +44,14 @@ def decide(
 
     Parameters
     ----------
-    votes : data frame, or other source
+    votes : data frame, other source, or Project
         One row per vote, as `btdagg.read_votes` takes it. Of a lazy frame of polars nothing is read
-        before the answer is collected.
+        before the answer is collected. A project has votes and labels, and says how they are read.
     labels : str, data frame, or other source
         The column of the votes' frame that has labels, the same or nothing in all rows of an item;
         or another table, as `btdagg.read_labels` takes it.
+    criterion : str, optional
+        Which criterion of a project, where there are several.
     agreement : float, optional
         Also say which labels can be used without a look: how often they are to agree with people.
         The labels of people must then be of items drawn by chance.
@@ -57,7 +62,7 @@ def decide(
     -------
     data frame
         Of the same kind as `votes`, else of polars: a row for each item, in the order of the votes,
-        with the column of items under its own name; `label` (-1, 0, 1 or a grade); `source`,
+        with the columns of its key under their own names; `label` (-1, 0, 1 or a grade); `source`,
         `people` or `model` (`btdagg.calibrate`, fitted to their labels); `probability`, by the
         model, that people would give this label; and with `agreement` `trusted`, always true for
         labels of people. An item without any grade has no label unless people gave one.
@@ -77,6 +82,13 @@ def decide(
     """
     import narwhals as nw
 
+    if isinstance(votes, Project):
+        more = {"labels": labels, "columns": columns, "words": words, "order": order}
+        for name, value in {**more, "scale": scale, "label_scale": label_scale}.items():
+            expect(value is None, name, value, "none, since the project says it")
+        return _decided_of(votes, criterion, agreement)
+    expect(criterion is None, "criterion", criterion, "none, since only a project has criteria")
+    labels = given(labels, "labels", "a table or a column, unless votes are a project")
     frame = nw.from_native(votes, pass_through=True)
     words, order, scale = said(columns, words=words, orders=order, scale=scale)
     how: dict[str, Any] = {
@@ -115,6 +127,16 @@ def decide(
     if not isinstance(frame, nw.DataFrame):
         return decided
     return nw.from_dict(decided.to_dict(as_series=False), backend=frame.implementation).to_native()
+
+
+def _decided_of(project: Project, criterion: str | None, agreement: float | None) -> pl.DataFrame:
+    votes, labels = project.rows(criterion)
+    decided, remarks = decided_frame(votes, labels, agreement)
+    warn_of(remarks)
+    key = project.column("votes", "item", "item") or []
+    if len(key) == 1:
+        return decided.rename({"item": key[0]})
+    return with_key(decided, votes, {part.strip().lower(): part for part in key})
 
 
 def decided_frame(

@@ -14,14 +14,13 @@ import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from btdagg._util.addresses import shown_address, without_credentials
 from btdagg._util.errors import InputError, expect, forbid
-from btdagg._util.extensions import Registry
+from btdagg._util.extensions import Registry, imported
 from btdagg._util.extras import needs
 from btdagg.judge.client import (
     PROVIDERS,
@@ -119,7 +118,7 @@ class ModelClient:
         provided = PROVIDERS[self.provider]
         with needs(provided.extra, f"asking a model of {self.provider}"):
             for module in ("httpx2", "pydantic_ai.direct", provided.library):
-                import_module(module)
+                imported(module)
         # It warns of settings that it leaves out; `check` refuses them. The filter stays: if each
         # request had its own, those that overlap would put back each other's.
         warnings.filterwarnings(

@@ -7,15 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-import btdagg
+from btdagg._util.errors import InputError
 from btdagg._util.files import write_table
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import guarded
 from btdagg._util.wording import counted
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.metrics import krippendorff_alpha
+from btdagg.votes.labels import read_labels
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.source import LABEL_COLUMNS
+from btdagg.votes.votes import read_votes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +137,7 @@ class Outcome:
             votes = votes.with_names(*self._sides)
         planned = [answer for answer in answers if answer.item in self._assignment]
         rows = self.table(planned).drop("seconds", "note")
-        labels = btdagg.read_labels(rows, scale=scale)
+        labels = read_labels(rows, scale=scale)
         if "criterion" not in rows.columns:
             return {"": estimate(votes, labels)}
         tasks = labels.frame["task"].unique(maintain_order=True)
@@ -155,8 +157,8 @@ class Outcome:
             group = text.join(groups, on="item", how="left", maintain_order="left")["group"]
             items = items.with_columns(group)
         if not scale.mirrored:
-            return btdagg.read_votes(items.with_columns(vote=scale.points[0]), scale=scale)
-        return btdagg.read_votes(items.with_columns(minus=0, tie=0, plus=0))
+            return read_votes(items.with_columns(vote=scale.points[0]), scale=scale)
+        return read_votes(items.with_columns(minus=0, tie=0, plus=0))
 
     def lines(self, answers: Sequence[Answer]) -> list[str]:
         """Summarise the labels, with the estimate once all planned labels are given."""
@@ -193,7 +195,7 @@ class Outcome:
         scale = self._assignment.scale
         try:
             estimates = self.estimates(answers)
-        except btdagg.InputError as error:
+        except InputError as error:
             return [f"no {scale.measure.name} yet: {error}"]
         lines = []
         in_order = sorted(estimates.items(), key=lambda by: by[1].estimates[by[1].main].value)

@@ -1,6 +1,3 @@
-from . import (
-    formats as formats,
-)
 from .histogram import (
     read_histogram as read_histogram,
 )

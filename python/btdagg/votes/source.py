@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from btdagg._util.errors import InputError, forbid, reworded, shown
+from btdagg._util.extensions import provided
 from btdagg._util.extras import needs
 from btdagg._util.files import read_bounded, require_unpacked
 from btdagg._util.lazy import pl
@@ -246,6 +247,16 @@ LABEL_COLUMNS = ("item", "rater", "label", "seconds", "note")
 """What a file of labels from the label page begins with."""
 
 
+def table_if_any(path: Path) -> pl.DataFrame | None:
+    """Return the table of a file; None where there is none that can be read."""
+    if not path.is_file() or not path.stat().st_size:
+        return None
+    try:
+        return read_table(path, []).frame
+    except InputError:
+        return None
+
+
 def is_store(place: str) -> bool:
     """Whether a place is a vote store: the URL of a database, or an SQLite file."""
     # A missing file without a table's suffix counts, so that errors are about a missing store.
@@ -285,10 +296,7 @@ def suffix_of(place: str) -> str:
 def _read_place(place: str, name: str | None) -> Table:
     name = name or ("standard input" if place == STANDARD_INPUT else place)
     if "://" in place or _begins_like_sqlite(place):
-        from btdagg.judge.store.store import VoteStore, votes_frame
-
-        with VoteStore(place, create=False) as store:
-            return _tidy(votes_frame(store), store.name)
+        return _tidy(*provided("a vote store")(place))
     kind = suffix_of(place)
     require_regular(place, name)
     if os.path.isdir(place) or (kind == ".parquet" and not os.path.exists(place)):

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from btdagg._core import InputError
+from btdagg._util.errors import InputError
+from btdagg._util.extensions import imported
 from btdagg.judge.client import BATCHING, ChatError, ChatRequest
 from btdagg.judge.dialects import WITH_TEMPERATURE, library_of
 from btdagg.judge.faults import EndpointError
@@ -69,7 +69,7 @@ class BatchEndpoint:
         self.client, self.name = client, client.name
         library = library_of(client.provider, client.sending)
         self._library = library.with_options(default_headers=self._headers)
-        self._errors = import_module(client.provider)
+        self._errors = imported(client.provider)
 
     @staticmethod
     def of(client: object) -> BatchEndpoint:

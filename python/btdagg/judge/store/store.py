@@ -163,6 +163,12 @@ def _has_setup(setup: Setup) -> sa.ColumnElement[bool]:
 # As a table, and summed up
 
 
+def read_store(place: str) -> tuple[pl.DataFrame, str]:
+    """Votes of the store at a path or URL, and the store's name."""
+    with VoteStore(place, create=False) as store:
+        return votes_frame(store), store.name
+
+
 def votes_frame(
     store: VoteStore,
     *,

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from btdagg.formats.content import Content, Format, ImportOptions
+from btdagg.formats.rows import HUMAN, votes_of_scores
 from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes import schema
-from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import HUMAN, votes_of_scores
 from btdagg.votes.schema import parse
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.table import Table, as_text, refuse

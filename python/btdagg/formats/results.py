@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import INPUT
+from btdagg.formats.content import Content, Format, ImportOptions
+from btdagg.formats.rows import INPUT
 
 FEEDBACK = frozenset({"run_id", "key", "score"})  # columns of LangSmith's
 _CASES = ("testCases", "conversationalTestCases")

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from btdagg._util.errors import InputError, forbid
+from btdagg.formats.content import Content, Format, ImportOptions
+from btdagg.formats.rows import CHOICE, JudgeText, votes_of_answers
 from btdagg.judge.client import parts_of
-from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import CHOICE, JudgeText, votes_of_answers
 
 # Ids that name item, order and sample in this order, as most do.
 _USUAL = re.compile(r"(?P<item>.+?)[-_:|/. ](?P<order>AB|BA)(?:[-_:|/. ](?P<sample>[0-9]{1,15}))?")

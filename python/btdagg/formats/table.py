@@ -8,9 +8,9 @@ from itertools import repeat
 import polars as pl
 
 from btdagg._util.errors import InputError, expect, forbid
+from btdagg.formats.content import Content, Format, ImportOptions
+from btdagg.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.votes import schema
-from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.votes.schema import lead, parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes

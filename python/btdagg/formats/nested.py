@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from btdagg._util.errors import forbid
-from btdagg.votes.formats import table
-from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import INPUT
+from btdagg.formats import table
+from btdagg.formats.content import Content, Format, ImportOptions
+from btdagg.formats.rows import INPUT
 from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.table import Table, listing
 

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from btdagg._util.errors import forbid
-from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import INPUT, votes_of_scores
+from btdagg.formats.content import Content, Format, ImportOptions
+from btdagg.formats.rows import INPUT, votes_of_scores
 from btdagg.votes.table import Table
 
 _BEST, _KIND = "select-best", "\0kind"

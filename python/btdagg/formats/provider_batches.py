@@ -7,8 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from btdagg.votes.formats import openai_batch
-from btdagg.votes.formats.content import Content, Format
+from btdagg.formats import openai_batch
+from btdagg.formats.content import Content, Format
 
 _HEAD = 10  # replies that are looked at; the first may have failed
 _ENDS = {

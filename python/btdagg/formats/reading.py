@@ -15,7 +15,7 @@ from btdagg._util.errors import InputError, expect, forbid, one_of
 from btdagg._util.extensions import Registry, named_in_errors
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_integer
-from btdagg.votes.formats import (
+from btdagg.formats import (
     alpaca_eval,
     inspect_logs,
     lmsys,
@@ -26,8 +26,8 @@ from btdagg.votes.formats import (
     results,
     table,
 )
-from btdagg.votes.formats.content import Content, Format, ImportOptions, files_in
-from btdagg.votes.formats.rows import (
+from btdagg.formats.content import Content, Format, ImportOptions, files_in
+from btdagg.formats.rows import (
     as_labels,
     as_ratings,
     as_votes,
@@ -148,7 +148,7 @@ def read(
     files : path, list of paths, or data frame
         A folder stands for its files. Data in memory are as in `btdagg.votes.read_table`.
     format : str, optional
-        One of `btdagg.votes.formats.FORMATS`; recognized by the content unless given.
+        One of `btdagg.formats.FORMATS`; recognized by the content unless given.
     columns : mapping of str to str, optional
         Columns of a table by the names of docs/data.md, such as ``{"item": "id", "vote":
         "winner"}``. `answer` are texts with a verdict; `score` (with `group` and `system`) scores

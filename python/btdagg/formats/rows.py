@@ -19,7 +19,7 @@ from btdagg.votes.table import Table, refuse, refuse_duplicates, without_repeats
 from btdagg.votes.words import grade_words
 
 if TYPE_CHECKING:
-    from btdagg.votes.formats.content import ImportOptions
+    from btdagg.formats.content import ImportOptions
 
 CHOICE = "\0choice"  # a column: which of several answers to a request
 INPUT = "\0input"  # a column: what an item, or the group, was asked

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg.votes.formats.content import Content, Format, ImportOptions
+from btdagg.formats.content import Content, Format, ImportOptions
 from btdagg.votes.scale import PAIRS, Scale
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from btdagg.formats.content import Content, Format, ImportOptions
+from btdagg.formats.rows import INPUT
 from btdagg.votes import schema
-from btdagg.votes.formats.content import Content, Format, ImportOptions
-from btdagg.votes.formats.rows import INPUT
 from btdagg.votes.schema import Parser, lead, parse
 from btdagg.votes.table import Table, as_text
 

@@ -45,7 +45,7 @@ _SUFFIXES = (".jsonl", ".ndjson", ".json", ".eval", ".csv", ".tsv")
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """A user's options for files; see `btdagg.votes.formats.read`."""
+    """A user's options for files; see `btdagg.formats.read`."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, object] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Format(NamedTuple):
     """A format: `recognizes` tells whether a file has it, `read` returns its rows."""
 
     # `read` also returns None or a remark on what would let more be read; grades are in `score` as
-    # they came, not in `vote`. `uses` are the optional arguments of `btdagg.votes.formats.read` it
+    # they came, not in `vote`. `uses` are the optional arguments of `btdagg.formats.read` it
     # takes.
 
     name: str

@@ -1,0 +1,78 @@
+"""Each layer imports only what stands below it; `make lint` checks it by the same contract."""
+
+import ast
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+import btdagg
+from btdagg._util.extensions import PARTS, provided
+
+PACKAGE = Path(btdagg.__file__).parent
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """Return a copy of the package, which the linter finds first."""
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    copy = Path(shutil.copytree(PACKAGE, tmp_path / "btdagg", ignore=ignored))
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "btdagg"]:
+        monkeypatch.delitem(sys.modules, name)
+    return copy
+
+
+def lint():
+    return lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+
+
+def test_an_upward_import_in_a_function_breaks_the_contract(copied, capsys):
+    assert lint() == 0
+    with (copied / "votes/words.py").open("a") as file:
+        file.write("\n\ndef upward():\n    from btdagg.judge.answers import AnswerFormat\n")
+    assert lint() == 1
+    assert "btdagg.votes.words -> btdagg.judge.answers" in capsys.readouterr().out
+
+
+def imports_of(path):
+    """Modules, and names of modules, that a file imports anywhere."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+
+
+def test_modules_are_imported_by_a_name_in_a_string_in_one_place():
+    importing = ("importlib", "import_module"), ("importlib", None), ("pkgutil", "resolve_name")
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in MODULES
+        if {*imports_of(path)} & {*importing} or "__import__" in path.read_text("utf-8")
+    }
+    assert found == {"_util/extensions.py"}
+    lazy = [path for path in MODULES if ("lazy_loader", "attach_stub") in imports_of(path)]
+    assert {path.name for path in lazy} == {"__init__.py"}
+
+
+def test_the_whole_package_is_a_name_for_doors_alone():
+    """Elsewhere it would reach any layer, unseen by the contract."""
+    plain = {("btdagg", "_core"), ("btdagg", "__version__")}
+    above = "cli", "__main__.py"
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in MODULES
+        if path.relative_to(PACKAGE).parts[0] not in above
+        and {name for name in imports_of(path) if name[0] == "btdagg"} - plain
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_that_lower_layers_ask_for_are_there(name):
+    assert provided(name)
