@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import expect, given
+from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg.estimates.certificate import certify
 from btdagg.estimates.deciding import decisions
@@ -88,7 +88,8 @@ def decide(
             expect(value is None, name, value, "none, since the project says it")
         return _decided_of(votes, criterion, agreement)
     expect(criterion is None, "criterion", criterion, "none, since only a project has criteria")
-    labels = given(labels, "labels", "a table or a column, unless votes are a project")
+    if labels is None:
+        raise InputError(argument="labels", got=None, expected="a table or a column")
     frame = nw.from_native(votes, pass_through=True)
     words, order, scale = said(columns, words=words, orders=order, scale=scale)
     how: dict[str, Any] = {
