@@ -10,6 +10,7 @@ import pytest
 from batch_server import AnthropicServer, BatchServer, answer_b, message
 from btdagg.judge import VoteStore
 from btdagg.judge.batches import files, steps
+from btdagg.judge.client import PROVIDERS
 from commands import Fork, one_line
 from judge_endpoints import completion, error
 from judging import config, pairs_of, rows_of, statuses_of
@@ -24,6 +25,7 @@ def server(folder, monkeypatch):
     monkeypatch.setattr(steps, "_ARRIVED_AFTER", 0.05)
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     made = BatchServer()
+    monkeypatch.setenv("OPENAI_BASE_URL", made.url)
     yield made
     made.stop()
 
@@ -431,22 +433,23 @@ def died_while_sending(store):
 
 
 def test_another_s_batch_is_not_taken_for_one_s_own(cli, other):
+    there = ("--set", f"judge.base_url={other.url}")
     for store in ("a.db", "b.db", "c.db"):
         written(cli, other, store, f"anthropic:{store[0]}")
     died_while_sending("a.db")  # before the request arrived
-    assert cli("batch", "send", "--store", "b.db")[0] == 0
-    assert cli("batch", "send", "--store", "a.db")[0] == 0
-    status, _, err = cli("batch", "collect", "--wait", "--store", "a.db")
+    assert cli("batch", "send", *there, "--store", "b.db")[0] == 0
+    assert cli("batch", "send", *there, "--store", "a.db")[0] == 0
+    status, _, err = cli("batch", "collect", *there, "--wait", "--store", "a.db")
     assert status == 2
     assert "batch msgbatch_0 has other requests" in err
     assert statuses_of("a.db") == {None: 40}
-    assert cli("batch", "collect", "--wait", "--store", "b.db")[0] == 0
+    assert cli("batch", "collect", *there, "--wait", "--store", "b.db")[0] == 0
     assert statuses_of("b.db") == {"ok": 40}
     # Of several it is none.
     written(cli, other, "d.db")
-    assert cli("batch", "send", "--store", "d.db")[0] == 0
+    assert cli("batch", "send", *there, "--store", "d.db")[0] == 0
     died_while_sending("c.db")
-    status, _, err = cli("batch", "send", "--store", "c.db")
+    status, _, err = cli("batch", "send", *there, "--store", "c.db")
     assert status == 2
     assert "may be any of msgbatch_1, msgbatch_0, expected one batch of 40 requests" in err
     assert len(other.batches) == 2
@@ -465,6 +468,8 @@ def test_a_file_s_key_goes_to_its_own_endpoint_alone(cli, server, other, monkeyp
             return made(request, *step)
 
         each.create = create
+    own = PROVIDERS["anthropic"]._replace(address=other.url)
+    monkeypatch.setitem(PROVIDERS, "anthropic", own)
     place = {"model": "anthropic:m"} if is_by_model else {"base_url": other.url + "/"}
     options = config(**place, key_variable="GATEWAY_KEY", headers={"X-Team": "blue"})
     assert cli("batch", "send", *options)[0] == 0

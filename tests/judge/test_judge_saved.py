@@ -88,7 +88,8 @@ def test_the_batch_under_way_is_collected(cli, saved, monkeypatch):
     with sqlite3.connect("store.db") as database:
         database.execute("UPDATE btdagg_batches SET endpoint = ?", [server.url])
     database.close()
-    assert cli("batch", "collect", "--store", "store.db", "--wait")[0] == 0
+    there = ("--set", f"judge.base_url={server.url}")
+    assert cli("batch", "collect", "--store", "store.db", "--wait", *there)[0] == 0
     server.stop()
     rows = [row for row in rows_of("store.db") if row["prompt_tokens"] == 1000]
     assert Counter(row["vote"] for row in rows) == {-1: 6, 1: 6}

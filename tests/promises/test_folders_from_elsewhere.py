@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import btdagg
+from batch_server import BatchServer
 from btdagg import InputError
 from btdagg._util.wording import visible
 from btdagg.estimates import Certificate
@@ -293,6 +294,67 @@ def test_a_store_computes_nothing(cli, place):
     status, _, err = cli("votes", "votes.db")
     assert status == 2
     assert "view" in err
+
+
+@pytest.fixture
+def written_batch(cli, place, monkeypatch):
+    """A store from elsewhere, with a batch that is written; and the server that it names."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-a-user")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    Path("pairs.csv").write_text("item,prompt,a,b\nq1,x,y,z\n")
+    server = BatchServer()
+    command = "batch", "write", "pairs.csv", "-m", "m", "-n", "2"
+    assert cli(*command, "--set", f"judge.base_url={server.url}")[0] == 0
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("command", ["send", "collect", "cancel"])
+def test_an_address_in_a_store_gets_no_key(cli, written_batch, command):
+    for key in ("timeout = 60.0", 'model = "m"', 'base_url = "https://api.openai.com/v1"'):
+        Path("config.toml").write_text(key)
+        if command != "send":
+            with sqlite3.connect("votes.db") as store:
+                store.execute("UPDATE btdagg_batches SET remote = 'batch_0', state = 'sent'")
+        status, out, err = cli("batch", command, "1", "--config", "config.toml")
+        assert (status, out) == (2, "")
+        assert f"--set judge.base_url={written_batch.url}" in err
+    assert not written_batch.calls
+
+
+@pytest.mark.parametrize("place_of_address", ["typed", "config", "project", "environment"])
+def test_an_address_that_a_person_gave_gets_the_key(
+    cli, written_batch, monkeypatch, place_of_address
+):
+    url = written_batch.url
+    Path("config.toml").write_text(f'base_url = "{url}"')
+    Path("btdagg.toml").write_text(f'[judge]\nbase_url = "{url}"')
+    assert cli("batch", "send")[0] == 2  # nobody named the project file
+    options = {
+        "typed": ("--set", f"judge.base_url={url}"),
+        "config": ("--config", "config.toml"),
+        "project": ("--project", "btdagg.toml"),
+    }
+    if place_of_address == "environment":
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+    assert cli("batch", "send", *options.get(place_of_address, ()))[0] == 0
+    assert written_batch.calls == ["upload", "create"]
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_store_sends_files_of_requests_alone(cli, place, written_batch, is_link):
+    (place.parent / "precious").write_text("secret\n")
+    with sqlite3.connect("votes.db") as store:
+        if is_link:
+            ((file,),) = store.execute("SELECT file FROM btdagg_batches")
+            Path(file).unlink()
+            Path(file).symlink_to(place.parent / "precious")
+        else:
+            store.execute("UPDATE btdagg_batches SET file = ?", [str(place.parent / "precious")])
+    status, _, err = cli("batch", "send", "--set", f"judge.base_url={written_batch.url}")
+    assert status == 2
+    assert "not a file of requests" in err
+    assert not written_batch.calls
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,13 +19,12 @@ from btdagg.cli.common import Json, note, print_json, say
 from btdagg.cli.flags import with_flags
 from btdagg.cli.judge_output import INCOMPLETE, say_estimate, tokens_and_cost
 from btdagg.cli.judge_settings import (
-    Config,
+    EndpointFlags,
     JobFlags,
     JudgeFlags,
     PairsFile,
     Store,
     headers_of,
-    read_config,
     store_of,
 )
 
@@ -102,7 +102,7 @@ def write(flags: JobFlags, pairs: PairsFile = None, store: Store = None, json: J
 
 @batch.command()
 @with_flags
-def send(batches: Numbers = None, store: Store = None, config: Config = None) -> int:
+def send(flags: EndpointFlags, batches: Numbers = None, store: Store = None) -> int:
     """Send the batches that are written. A batch is never sent twice.
 
     Example: btdagg batch send
@@ -116,18 +116,18 @@ def send(batches: Numbers = None, store: Store = None, config: Config = None) ->
         say(f"batch {batch.id}: sent{before} as {sent.remote}")
         return True
 
-    return _each_batch(batches, store, step, config)
+    return _each_batch(flags, batches, store, step)
 
 
 @batch.command()
 @with_flags
 def collect(
+    flags: EndpointFlags,
     batches: Numbers = None,
     store: Store = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until all batches have ended.")
     ] = False,
-    config: Config = None,
 ) -> int:
     """Write the answers of batches that have ended to the store.
 
@@ -147,7 +147,7 @@ def collect(
         _say(collected)
         return collected.remote.has_ended
 
-    return _each_batch(batches, store, step, config)
+    return _each_batch(flags, batches, store, step)
 
 
 @batch.command("list")
@@ -171,6 +171,7 @@ def list_batches(store: Store = None) -> None:
 @batch.command()
 @with_flags
 def cancel(
+    flags: EndpointFlags,
     batches: Annotated[list[int], typer.Argument(metavar="BATCH...", help="Numbers of batches.")],
     store: Store = None,
     forget: Annotated[
@@ -181,7 +182,6 @@ def cancel(
             "may still answer and charge.",
         ),
     ] = False,
-    config: Config = None,
 ) -> int:
     """Cancel batches.
 
@@ -200,14 +200,16 @@ def cancel(
         say(f"batch {batch.id}: {released if freed or forget else ends}")
         return True
 
-    return _each_batch(batches, store, step, config)
+    return _each_batch(flags, batches, store, step, calls=not forget)
 
 
 def _each_batch(
+    flags: EndpointFlags,
     numbers: list[int] | None,
     store: str | None,
     step: Callable[[Batch, BatchDesk], Awaitable[bool | None]],
-    config: Path | None,
+    *,
+    calls: bool = True,
 ) -> int:
     # A step returns whether it is done, None where another process is at the batch. An endpoint's
     # error on one batch does not stop the others.
@@ -218,10 +220,17 @@ def _each_batch(
     from btdagg.judge.provider import ModelClient
     from btdagg.judge.store.store import VoteStore
 
-    keys = read_config(config)
+    keys = flags.said_keys()
 
     async def take(batch: Batch, owner: Owner) -> int:
         settings = keys if _is_for(keys, batch) else {}
+        if calls and not settings.get("base_url") and not _is_trusted(batch):
+            note(
+                f"batch {batch.id}: only the store names the endpoint {batch.endpoint}, which "
+                "would get your API key; if you know it, pass "
+                f"--set judge.base_url={quote(batch.endpoint)}"
+            )
+            return _FAULT
         client = ModelClient(
             batch.provider,
             settings.get("base_url") or batch.endpoint,
@@ -270,6 +279,20 @@ def _is_for(keys: Mapping[str, Any], batch: Batch) -> bool:
     if keys.get("base_url"):
         return without_credentials(keys["base_url"]) == batch.endpoint
     return not keys.get("model") or provider_of(keys["model"])[0] == batch.provider
+
+
+def _is_trusted(batch: Batch) -> bool:
+    """Whether a batch's endpoint is its provider's own, or that of the environment.
+
+    A store may come from anywhere, so the address in it alone gets no key.
+    """
+    from btdagg.judge.client import PROVIDERS
+
+    provider = PROVIDERS.get(batch.provider)
+    if provider is None:
+        return False
+    addresses = provider.address, os.environ.get(provider.address_variable, "")
+    return batch.endpoint in filter(None, map(without_credentials, addresses))
 
 
 def _say(collected: Collected) -> None:

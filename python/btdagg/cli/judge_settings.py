@@ -77,10 +77,36 @@ def store_of(flag: str | None, key: str | None = None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobFlags(ProjectOption):
-    """The settings that one changes by hand; None leaves a setting to the file."""
+class EndpointFlags(ProjectOption):
+    """Where settings of a judge are said: a file, typed keys, a project file that is named."""
 
     config: Config = None
+
+    def said_keys(self) -> dict[str, Any]:
+        """The keys of the files, and those that are typed."""
+        return read_config(self.config) | self._judge_of_project()
+
+    def _judge_of_project(self) -> dict[str, Any]:
+        # A project that is only found sends nobody's key to its endpoint.
+        project = self.project
+        keys = project.keys.get("judge")
+        keys = keys if isinstance(keys, dict) else {}  # a text is a column
+        if self.typed.named_project is None:
+            typed = {path[1] for path in project.typed if path[0] == "judge"}
+            if (ignored := keys.keys() - typed) and self.config != project.path:
+                note(
+                    f"[judge] of {project.path} is not used ({', '.join(sorted(ignored))}); to "
+                    f"use it, name the file: --project {project.path}"
+                )
+            keys = {name: value for name, value in keys.items() if name in typed}
+        keys = {name: _value(value) for name, value in keys.items()}
+        return checked_keys(keys, f"[judge] of {project.path or '--set'}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFlags(EndpointFlags):
+    """The settings that one changes by hand; None leaves a setting to the file."""
+
     model: Annotated[
         str | None,
         _flag(
@@ -121,7 +147,7 @@ class JobFlags(ProjectOption):
 
     def settings(self) -> JudgeSettings:
         """The settings of the files and of these flags."""
-        keys = read_config(self.config) | self._judge_of_project()
+        keys = self.said_keys()
         flags = {name: value for name, value in vars(self).items() if name in KEYS}
         keys |= {name: value for name, value in flags.items() if value is not None}
         if self.criteria is not None:
@@ -139,22 +165,6 @@ class JobFlags(ProjectOption):
         )
         values = {key.name: keys[key.name] for key in fields(JudgeSettings) if key.name in keys}
         return JudgeSettings(judging=judging, rule=rule, **values)
-
-    def _judge_of_project(self) -> dict[str, Any]:
-        # A project that is only found sends nobody's key to its endpoint.
-        project = self.project
-        keys = project.keys.get("judge")
-        keys = keys if isinstance(keys, dict) else {}  # a text is a column
-        if self.typed.named_project is None:
-            typed = {path[1] for path in project.typed if path[0] == "judge"}
-            if (ignored := keys.keys() - typed) and self.config != project.path:
-                note(
-                    f"[judge] of {project.path} is not used ({', '.join(sorted(ignored))}); to "
-                    f"use it, name the file: --project {project.path}"
-                )
-            keys = {name: value for name, value in keys.items() if name in typed}
-        keys = {name: _value(value) for name, value in keys.items()}
-        return checked_keys(keys, f"[judge] of {project.path or '--set'}")
 
 
 def _value(text: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +28,17 @@ _SYSTEM = ("system", "developer")  # roles of instructions, which have a field o
 _SKEW = 600.0  # seconds by which clocks may differ
 # Statuses of HTTP that Anthropic's errors of a request would have; others pass.
 _STATUSES = {"invalid_request_error": 400, "request_too_large": 413}
+
+
+_WRITTEN = re.compile(r"-batches/requests-[0-9a-f]{12}\.jsonl$")
+
+
+def _requests_of(file: Path) -> bytes:
+    """Return a file of requests; others that a store names are not read, also behind a link."""
+    place = Path(os.path.realpath(file))
+    if not _WRITTEN.search(place.as_posix()):
+        raise EndpointError(f"{file} is not a file of requests that btdagg wrote; it is not sent")
+    return place.read_bytes()
 
 
 @dataclass(frozen=True)
@@ -86,7 +99,7 @@ class BatchEndpoint:
 
     async def upload(self, file: Path) -> str:
         """Send a file of requests; return what the endpoint calls it."""
-        files = {"file": (file.name, file.read_bytes())}
+        files = {"file": (file.name, _requests_of(file))}
         options = {"headers": {"Content-Type": "multipart/form-data"}}
         sent: dict[str, Any] = {"body": {"purpose": "batch"}, "files": files, "options": options}
         return str((await self._once("post", "/files", **sent))["id"])
@@ -228,7 +241,7 @@ class AnthropicBatches(BatchEndpoint):
 
     async def create(self, batch: Batch) -> str:
         """Make a batch of a file; return what the endpoint calls it."""
-        requests = b",".join(Path(batch.file).read_bytes().splitlines())
+        requests = b",".join(_requests_of(Path(batch.file)).splitlines())
         return await self._created(batch, b'{"requests": [' + requests + b"]}")
 
     def _state(self, batch: Mapping[str, Any], counts: Mapping[str, int]) -> RemoteBatch:
