@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from btdagg import InputError, read_labels, read_votes
+from btdagg.votes.words import GuessedNumbers
 from refusals import refused
 
 VOTES = [(f"q{n // 4}", ("A", "tie", "B", "A")[n % 4]) for n in range(48)]
@@ -442,3 +443,38 @@ def test_an_item_is_one_pair_with_the_same_a_in_all_rows(others):
         read_votes(rows)
     by_pair = read_votes(rows, columns={"item": ["item", "system_a", "system_b"]})
     assert len(by_pair.items()) == 3
+
+
+@pytest.mark.usefixtures("quick_commands")
+@pytest.mark.parametrize("command", ["evaluate", "votes", "estimate", "calibrate"])
+def test_votes_of_0_and_1_alone_are_no_silent_guess(cli, folder, command):
+    rows = [(f"q{n}", (n + k) % 2, n % 2) for n in range(24) for k in range(3)]
+    frame = pl.DataFrame(rows, ["item", "vote", "label"], orient="row")
+    frame.select("item", "vote").write_csv("v.csv")
+    frame.select("item", "label").unique(maintain_order=True).write_csv("l.csv")
+    files = ["v.csv"] if command == "votes" else ["v.csv", "l.csv"]
+    said = "--set words.1=A --set words.0=tie"
+    _, _, err = cli(command, *files)
+    assert said in err
+    _, _, err = cli(command, *files, *said.split())
+    assert "0 and 1 alone" not in err
+
+
+@pytest.mark.parametrize(
+    ("votes", "words", "is_guess"),
+    [
+        ([0, 1], None, True),
+        ([1, 1], None, True),
+        (["0", "1.0"], None, True),
+        ([0, 1], {"1": "A"}, True),
+        ([0, 1], {"1": "A", "0": "tie"}, False),
+        ([0, 1], {"1": "A", "0": "B"}, False),
+        ([0, -1], None, False),
+        (["A", "tie"], None, False),
+    ],
+)
+def test_numbers_that_nobody_explained_are_remarked_in_python(votes, words, is_guess):
+    read = read_votes({"item": ["x", "y"], "vote": votes}, words=words)
+    labels = read_labels({"item": ["x", "y"], "label": [1, -1]})
+    remarks = read.labelled(labels).remarks
+    assert any(isinstance(remark, GuessedNumbers) for remark in remarks) == is_guess

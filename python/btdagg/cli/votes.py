@@ -27,6 +27,7 @@ from btdagg.report import figures, tables
 from btdagg.report.table import Entry, ReportTable, Row
 from btdagg.votes.orders import about_orders
 from btdagg.votes.source import is_store
+from btdagg.votes.words import about_words
 
 if TYPE_CHECKING:
     from btdagg.report.sections import Exhibits
@@ -100,7 +101,7 @@ def votes(
         table = selection.votes(selection.filtered(*selection.project.read(("votes", votes)))[0])
         folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
         show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
-        note(*about_orders(table))
+        note(*about_words(table), *about_orders(table))
 
 
 def _exhibits(table: Votes) -> Exhibits:

@@ -37,6 +37,7 @@ from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
 from btdagg.votes.votes import Votes
+from btdagg.votes.words import about_words
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -195,7 +196,7 @@ def evaluate(
     skipped: list[tuple[Key, str]] = []
     errors: list[InputError] = []
 
-    about_labels = *remarks_on_raters(gold, votes), *about_orders(votes, gold)
+    about_labels = *remarks_on_raters(gold, votes), *about_words(votes), *about_orders(votes, gold)
 
     def scores() -> Scores:
         about_data = (*about_labels, *_larger_than_asked(cells, protocols))

@@ -28,6 +28,7 @@ from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PAIRS, Scale, require_alike
 from btdagg.votes.standings import systems_in
 from btdagg.votes.table import AnyTable, Table, as_text, facts_of, ids_of, listing, require, text
+from btdagg.votes.words import about_words
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -317,7 +318,7 @@ def all_items(
     remarks += rater_remarks(
         labels.scale, labels.raters, n_apart, n_labelled, of_estimates=not keep_chosen
     )
-    remarks += [*on_sides(parts), *about_orders(votes, labels)]
+    remarks += [*on_sides(parts), *about_words(votes), *about_orders(votes, labels)]
     if labels.n_repeats:
         repeated = f"{labels.n_repeats} rows of {labels.source} repeat a rater's label of an item"
         remarks.append(f"{repeated} and are left out")

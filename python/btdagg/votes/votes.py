@@ -55,7 +55,7 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
-from btdagg.votes.words import in_own_orders, in_own_words, names_systems, voted
+from btdagg.votes.words import about_words, in_own_orders, in_own_words, names_systems, voted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,6 +97,8 @@ class Votes(Table, CountsItself):
     scale: Scale = field(default=PAIRS, repr=False, kw_only=True)
     # Whether someone said how strength is read; otherwise a model reads it as its own votes'.
     is_chosen: bool = field(default=False, repr=False, kw_only=True)
+    # Whether votes are 0 and 1 alone, and nobody said what these numbers mean.
+    is_guessed: bool = field(default=False, repr=False, kw_only=True)
     # What A and B are called where someone said it; otherwise columns may tell.
     own_sides: Sides | None = field(default=None, repr=False, kw_only=True)
     # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
@@ -347,7 +349,7 @@ class Votes(Table, CountsItself):
         """Return the items with a label, joined as by `items`, which has the other arguments."""
         items: Items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
         items.require_votes(n_votes)
-        remarks = *on_sides([items]), *about_orders(self, labels)
+        remarks = *on_sides([items]), *about_words(self), *about_orders(self, labels)
         items.__dict__.update(remarks=(*items.remarks, *remarks))
         return items
 
@@ -541,11 +543,17 @@ def read_votes(
     table = with_criteria(read_table(source, ["item"], columns=columns).filter(where or {}))
     own_sides = getattr(table, "own_sides", None)
 
+    own_scale = getattr(table, "scale", None)
+    has_numbers = own_scale is None and not are_counts(table) and "vote" in table.columns
+    stated, raw = {str(word).strip() for word in words or {}}, table
+
     def named(votes: Votes) -> Votes:
+        if has_numbers and votes.scale == PAIRS and _has_no_minus(votes):
+            plain = {*map(schema.word_of, raw.values("vote").drop_nulls())} - {""}
+            votes = replace(votes, is_guessed=plain <= {"0", "1"} and not plain <= stated)
         votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
         return votes.with_names(a, b)
 
-    own_scale = getattr(table, "scale", None)
     order_of_columns = VOTE_COLUMNS if own_scale or scale is None else reversed(VOTE_COLUMNS)
     scale = scale or own_scale or scale_in(table, words=words)
     if not scale.mirrored:
@@ -587,6 +595,12 @@ def read_votes(
         expected = f"a {STRENGTH_COLUMNS[kind][0]} for at least one vote"
         raise InputError(source=table.source, expected=expected, argument="strength")
     return named(replace(votes, is_chosen=is_chosen))
+
+
+def _has_no_minus(votes: Votes) -> bool:
+    rows = votes.data.lazy() if votes.sums is None else votes.sums.lazy()
+    minus = (pl.col("vote") < 0).any() if votes.sums is None else (pl.col("minus") > 0).any()
+    return not votes.collect(rows.select(minus)).item()
 
 
 def _grades_of(

@@ -67,6 +67,32 @@ def names_systems(table: Table, column: str) -> bool:
     return bool(table.collect(table.data.lazy().select(is_name.any())).item())
 
 
+class GuessedNumbers(str):
+    """Remark on votes of 0 and 1 alone, of which nobody said what these numbers mean."""
+
+    __slots__ = ()
+
+    @property
+    def in_options(self) -> str:
+        """The remark as a command words it."""
+        return self.replace(_AS_ARGUMENT, _AS_OPTIONS)
+
+
+_AS_ARGUMENT = 'words={"1": "A", "0": "tie"}'
+_AS_OPTIONS = "--set words.1=A --set words.0=tie"
+
+
+def about_words(votes: object) -> tuple[str, ...]:
+    """Say how votes of 0 and 1 alone were read where nobody said what the numbers mean."""
+    if not getattr(votes, "is_guessed", False):
+        return ()
+    text = (
+        "votes are 0 and 1 alone, read as tie and A; 0 may as well mean B, or a fail. "
+        f"{_AS_ARGUMENT} states this reading"
+    )
+    return (GuessedNumbers(text),)
+
+
 def voted(
     table: Table,
     column: str,
