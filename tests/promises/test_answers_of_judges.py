@@ -352,3 +352,30 @@ def test_of_a_stream_of_anthropic_nothing_counts_if_a_part_is_damaged(delta):
     with pytest.raises(ChatError) as caught:
         asyncio.run(client.complete(REQUEST))
     assert caught.value.kind == "protocol"
+
+
+DAMAGED = ("null", "{", "[]", '"x"', "3", "{}", '{"choices": null}', '{"choices": [null]}',
+           '{"candidates": []}', '{"candidates": [null]}', '{"candidates": [{}]}')  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=repr)
+@pytest.mark.parametrize("chunk", DAMAGED)
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_stream_with_a_damaged_chunk_is_no_answer(dialect, chunk, place):
+    def answer(_):
+        whole = dialect.streamed(list(dialect.events(Answer("Not so bad: [[A]]"))))
+        end = "\r\n\r\n" if "\r\n\r\n" in whole.text else "\n\n"
+        events = whole.text.split(end)
+        events.insert(place, f"event: content_block_delta\ndata: {chunk}")
+        return httpx2.Response(200, text=end.join(events), headers=whole.headers)
+
+    async def ask():
+        client = dialect.client(answer, stream=True)
+        try:
+            await client.complete(REQUEST)
+        finally:
+            await client.close()
+
+    with pytest.raises(ChatError) as caught:
+        asyncio.run(ask())
+    assert caught.value.kind == "protocol"

@@ -17,7 +17,8 @@ class _StrictDecoder(SSEDecoder):
         if event.event is None and event.data in ("", "[DONE]"):  # what proxies add
             return event
         content = json.loads(event.data)
-        is_whole = isinstance(content, Mapping) and content.get("type") == event.event
+        is_whole = isinstance(content, Mapping) and event.event is not None
+        is_whole = is_whole and content.get("type") == event.event
         if is_whole and event.event == "content_block_delta":
             delta = content.get("delta")
             is_whole = isinstance(delta, Mapping) and isinstance(delta.get("type"), str)

@@ -115,11 +115,12 @@ def model_of(
     }
     ai_provider: Any
     if provider == "google":
-        from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
+        from btdagg.judge.google import StrictGoogleModel
+
         ai_provider = GoogleProvider(**{k: v for k, v in sending.items() if k != "timeout"})
-        return GoogleModel(name, provider=ai_provider, profile=profile)
+        return StrictGoogleModel(name, provider=ai_provider, profile=profile)
     if provider == "bedrock":
         import boto3
         from botocore.config import Config
@@ -231,6 +232,8 @@ class _CompatibleStream(OpenAIStreamedResponse):
             if sent.get("usage"):
                 usage = usage_of(sent["usage"])
                 self.provider_details = {**(self.provider_details or {}), USAGE: usage}
+            elif not isinstance(sent.get("choices"), list):
+                raise ValueError(f"not a chunk of an answer: {sent}")
             choices = [
                 _choice_of(choice, "delta", n) for n, choice in enumerate(sent.get("choices") or ())
             ]
