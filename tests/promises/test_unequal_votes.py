@@ -1,12 +1,14 @@
 """Where items have unequal numbers of votes, every door says so, and none makes votes up."""
 
 import json
+import warnings
 
 import numpy as np
 import polars as pl
 import pytest
 
 import btdagg
+from btdagg.estimates import not_worse
 from btdagg.model import CalibrationWarning
 from btdagg.online import plan
 from btdagg.votes.unequal import UnequalVotes
@@ -34,11 +36,14 @@ def files(folder):
     return folder
 
 
+GATE = ("--candidate", "A", "--baseline", "B", "--margin", 0.9)
 COMMANDS = {
     "evaluate": (),
     "calibrate": ("-o", "model.json"),
     "certify": (),
     "check": (),
+    "estimate": (),
+    "gate": GATE,
 }
 
 
@@ -49,6 +54,7 @@ def test_commands_say_how_many_items_have_how_many_votes(cli, files, command):
     expected = f"{n_items // 2} items have 2, {n_items // 2} have 8"
     assert status == 0
     assert (printed + remarks).count(expected) == 1
+    assert (printed + remarks).count("unequal numbers") == 1
     assert "with -n 2 no item counts more than its first 2 votes" in printed + remarks
     if command != "check":
         remarks = cli(command, "votes.csv", "labels.csv", *COMMANDS[command], "-n", 2)[2]
@@ -61,6 +67,58 @@ def test_a_plan_says_it_too(cli, files):
     assert (status, "40 items have 2, 40 have 8" in remarks) == (0, True)
 
 
+def test_a_comparison_says_it_once_or_of_the_way_with_such_items(cli, files):
+    votes, _ = thinned()
+    every = votes.filter(pl.col("sample") < 2).with_columns(judge=pl.lit("even"))
+    pl.concat([votes.with_columns(judge=pl.lit("uneven")), every]).write_csv("judges.csv")
+    said = cli("compare", "judges.csv", "labels.csv")[2]
+    assert said.count("unequal numbers") == 1
+    assert "judge=uneven: items have unequal numbers of votes: 40 items have 2, 40 have 8" in said
+    assert "with n=2 no item counts more than its first 2 votes" in said
+    ways = ("--first", "method=weak", "--second", "method=isotonic")
+    said = cli("compare", "votes.csv", "labels.csv", *ways)[2]
+    assert said.count("items have unequal numbers of votes: 40 items have 2, 40 have 8") == 1
+    ways = ("--first", "n=2", "--second", "n=8")
+    assert "unequal" not in cli("compare", "votes.csv", "labels.csv", *ways)[2]
+
+
+def test_decisions_of_a_fitted_model_say_it(cli, files):
+    cli("calibrate", "votes.csv", "labels.csv", "-o", "model.json")
+    said = cli("decide", "model.json", "votes.csv", "-o", "decided.csv")[2]
+    assert said.count("items have unequal numbers of votes: 60 items have 2, 60 have 8") == 1
+    said = cli("decide", "model.json", "votes.csv", "-n", 2, "-o", "decided.csv")[2]
+    assert "unequal" not in said
+    votes, labels = thinned()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        btdagg.decide(votes, labels, agreement=0.3)
+    (text,) = (str(w.message) for w in warned if "unequal" in str(w.message))
+    assert "60 items have 2, 60 have 8" in text
+
+
+def test_a_period_of_other_numbers_of_votes_is_its_own(cli, files):
+    votes, labels = thinned()
+    votes.filter(pl.col("sample") < 2).with_columns(pl.col("item") + 1000).write_csv("old.csv")
+    pl.concat([labels, labels.with_columns(pl.col("item") + 1000)]).write_csv("both.csv")
+    said = cli("estimate", "votes.csv", "both.csv", "--before", "old.csv")[2]
+    assert said.count("unequal numbers") == 1
+    assert "60 items have 2, 60 have 8" in said
+
+
+def test_systems_and_their_bias_say_it(cli, folder):
+    votes, labels = thinned(n_items=400)
+    is_first = pl.col("item") // 2 % 2 == 0
+    votes = votes.with_columns(
+        system_a=pl.when(is_first).then(pl.lit("x")).otherwise(pl.lit("y")),
+        system_b=pl.when(is_first).then(pl.lit("y")).otherwise(pl.lit("z")),
+    )
+    found = btdagg.read_votes(votes), btdagg.read_labels(labels)
+    items = found[0].items(found[1], systems=("system_a", "system_b"))
+    for result in (btdagg.estimate_systems(items), btdagg.bias(items)):
+        (remark,) = (text for text in result.remarks if isinstance(text, UnequalVotes))
+        assert "200 items have 2, 200 have 8" in remark
+
+
 def test_python_says_it_in_remarks_and_warnings():
     votes, labels = (
         read(table)
@@ -68,8 +126,14 @@ def test_python_says_it_in_remarks_and_warnings():
     )
     with pytest.warns(CalibrationWarning, match="40 items have 2, 40 have 8"):
         btdagg.calibrate(votes, labels)
-    certificate, scores = btdagg.certify(votes, labels), btdagg.evaluate(votes, labels)
-    for result in (certificate, scores):
+    sides = {"candidate": "A", "baseline": "B"}
+    for result in (
+        btdagg.certify(votes, labels),
+        btdagg.evaluate(votes, labels),
+        btdagg.estimate(votes, labels),
+        not_worse(votes, labels, **sides),
+        btdagg.compare(votes, votes, labels, methods=("weak", "isotonic")),
+    ):
         (remark,) = (text for text in result.remarks if isinstance(text, UnequalVotes))
         assert (remark.n_votes, "n_votes=2" in remark) == (2, True)
 

@@ -117,7 +117,7 @@ def compare(
     for task in order:
         result = results[task]
         grouped = "" if result.n_groups == result.n_items else f" in {result.n_groups} groups"
-        say(f"{task}: {result}".removeprefix(": "))
+        say(f"{task}: {result.answer}".removeprefix(": "))
         say(
             f"{result.n_items} labelled items{grouped}, each decided by models calibrated on "
             f"{result.n_calibration:.0f} others; p = {result.pvalue:.2g}"
@@ -158,6 +158,7 @@ def _compared(
         where = "of these items" if reading.population == "new" else "of new items like these"
         ends = f"{other.low:+z.3f} to {other.high:+z.3f}"
         remarks.append(f"difference {where}: {other.mean:+z.3f} ({ends})")
+    remarks += [remark.replace("n_votes=", "n=") for remark in result.remarks]
     return result, list(dict.fromkeys(remarks))
 
 

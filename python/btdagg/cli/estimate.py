@@ -44,6 +44,7 @@ from btdagg.report.tables.estimates import (
     estimates_table,
     systems_table,
 )
+from btdagg.votes.unequal import UnequalVotes
 
 if TYPE_CHECKING:
     from btdagg.estimates.prediction_powered import Estimates
@@ -215,7 +216,8 @@ def over_all_items(
     # With a label on every item there is no judge in it.
     all_labelled = estimates.n_labels == estimates.n_items
     for remark in items.remarks if all_labelled else estimates.remarks:
-        note(f"{name}: {remark}")
+        if not isinstance(remark, UnequalVotes):  # which is said of the same votes, too
+            note(f"{name}: {remark}")
     return estimates
 
 

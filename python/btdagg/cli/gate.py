@@ -12,6 +12,7 @@ from btdagg._util.errors import within
 from btdagg._util.files import replace_file
 from btdagg._util.wording import printable
 from btdagg.cli.common import (
+    FirstVotes,
     Json,
     LabelsFile,
     OwnModel,
@@ -74,6 +75,7 @@ def gate(
         ),
     ] = None,
     model: OwnModel = None,
+    n_votes: FirstVotes = None,
     junit: Annotated[
         Path | None,
         typer.Option(help="Write JUnit XML to this file."),
@@ -109,7 +111,7 @@ def gate(
         values = data.votes.values(by).drop_nulls().sort().to_list()
         parts = {value: data.votes.filter({by: [value]}) for value in values}
     settings: Any = {"margin": margin, "level": level, "quantity": quantity, "model": fitted}
-    settings |= {"population": reading.population, "panel": reading.panel}
+    settings |= {"population": reading.population, "panel": reading.panel, "n_votes": n_votes}
     settings["covariates"] = reading.covariates_for(fitted)
     results = {}
     for name, part in parts.items():

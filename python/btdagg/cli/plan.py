@@ -186,9 +186,8 @@ def plan(
     n_calls = (n_items - len(items.labels) * (population == "finite")) * expected.votes
     if output is not None:
         rule.save(output)
-    unequal = UnequalVotes.of(items.votes)
     remarks = [*what_is_pooled(data.votes, "plans for"), *items.remarks]
-    remarks += [] if unequal is None else [unequal]
+    remarks += UnequalVotes.among(items)
     note(*remarks)
     if json:
         names = ("kind", "n", "step", "epsilon", "price")

@@ -31,6 +31,7 @@ from btdagg.estimates.prediction_powered import Difference
 from btdagg.evaluation.significance import t_quantile
 from btdagg.model.intervals import as_level
 from btdagg.votes.items import Items
+from btdagg.votes.unequal import UnequalVotes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -267,6 +268,11 @@ def change(
         most_of_judge is None, "most_of_judge", most_of_judge, "None if both periods have labels"
     )
     predicted = _predicted(joined, (after, before), is_after, population)
+    unequal = [
+        remark.within(f"{name}: ")
+        for name, items in zip(names, (before, after), strict=True)
+        for remark in UnequalVotes.among(items)
+    ]
     less = replace(
         predicted,
         outcomes=votes[predicted.labelled] - predicted.outcomes,
@@ -286,7 +292,7 @@ def change(
         apart=_difference(gaps, level),
         means=dict(zip(names, zip(estimates, of_votes, strict=True), strict=True)),
         ends=ends,
-        remarks=(*joined.remarks, *predicted.remarks),
+        remarks=(*joined.remarks, *unequal, *predicted.remarks),
     )
 
 

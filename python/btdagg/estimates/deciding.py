@@ -16,6 +16,7 @@ from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.standings import sources_of, systems_in
 from btdagg.votes.table import PLACE, counts_of, facts_of
+from btdagg.votes.unequal import UnequalVotes
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ def decisions(
         by_judge = counts.reshape(-1, counts.shape[-1])
         options: Any = {"fewer": rule is None, "scale": fitted.scale}
         differences = origin.differences(by_judge, of_votes, **options)
-        warn_of(differences)
+        is_plain = rule is None and certificate is None  # which know of votes that stopped early
+        unequal = UnequalVotes.of(counts) if is_plain else None
+        warn_of([*differences, *([] if unequal is None else [unequal])])
         fitted = replace(fitted, provenance=None)
     if rule is not None and (beyond := counts.sum(axis=1) > rule.n).any():
         item = repr(rows["item"][int(beyond.argmax())])

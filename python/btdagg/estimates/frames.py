@@ -20,7 +20,8 @@ from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, OnRaters, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import parts_of_column, read_table, read_tables, said
-from btdagg.votes.table import NUMBER, Table
+from btdagg.votes.table import NUMBER, Table, counts_of
+from btdagg.votes.unequal import UnequalVotes
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import SHOWN
 
@@ -163,6 +164,9 @@ def decided_frame(
     decided = decided.with_columns(probability=probability)
     of_promise = ["trusted"] if agreement is not None else []
     shown = decided.select("item", "label", "source", "probability", *of_promise)
+    remarks = [text for text in remarks if not isinstance(text, UnequalVotes)]
+    unequal = UnequalVotes.of(counts_of(decided, [*votes.scale.columns]))  # of all items, once
+    remarks += [] if unequal is None else [unequal]
     return shown, tuple(dict.fromkeys(remarks))
 
 

@@ -146,6 +146,7 @@ def not_worse(
     panel: str | None = None,
     than: tuple[Votes, Labels] | None = None,
     covariates: Any = None,
+    n_votes: int | None = None,
     **options: Any,
 ) -> NonInferiority:
     """Test whether a candidate is not worse than a baseline by more than a margin.
@@ -180,6 +181,8 @@ def not_worse(
         Items with the same name or group are compared as pairs.
     covariates : optional
         As `btdagg.estimate` takes them; standings are of all items, not of the two systems' alone.
+    n_votes : int, optional
+        Of tables, use only the first so many votes of each item.
 
     Notes
     -----
@@ -200,7 +203,7 @@ def not_worse(
     margin, level = as_number(margin, "margin"), as_number(level, "level", above=0.5, below=1)
     options["level"], pair = 2 * level - 1, (candidate, baseline)
     item_options = {name: options.pop(name, None) for name in _OF_ITEMS}
-    item_options["model"] = options.get("model")
+    item_options |= {"model": options.get("model"), "n_votes": n_votes}
     items = _items_of(counts, labels, by, than, pair, panel, covariates, **item_options)
     if items.by is not None:  # remarks are on the items of the two
         items = replace(items, remarks=items.remarks_of(np.isin(items.by, pair)))
@@ -280,7 +283,8 @@ def _items_of(
         if isinstance(counts, Votes) and counts.sides == UNNAMED:
             systems = columns_of_systems(counts).get("systems")
     if panel is not None and isinstance(counts, Votes):
-        items = counts.items(labels, panel=panel, by=by, systems=systems)
+        n_votes = how["n_votes"]
+        items = counts.items(labels, panel=panel, by=by, systems=systems, n_votes=n_votes)
     else:
         items = items_of(counts, labels, by=by, systems=systems, **how)
     if covariates is not None:

@@ -136,6 +136,7 @@ def items_of(
     by: Any = None,
     systems: tuple[str, str] | None = None,
     model: Any = None,
+    n_votes: int | None = None,
     **per_item: Any,
 ) -> Items:
     """Return items unchanged, or made of tables or arrays, some with a label."""
@@ -145,6 +146,7 @@ def items_of(
         counts, labels = as_tables(counts, labels, scale, label_scale)
     if isinstance(counts, Items):
         said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
+        said["n_votes"] = n_votes
         for argument, value in said.items():
             text = f"{argument} cannot be given with items, which already have it"
             forbid(value is not None, text, argument)
@@ -160,8 +162,9 @@ def items_of(
     if isinstance(labels, Labels):
         expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
         votes = tables_only(counts)
-        items: Items = votes.items(labels, by=by, systems=systems, judges=judges)
+        items: Items = votes.items(labels, by=by, systems=systems, judges=judges, n_votes=n_votes)
         return items
+    expect(n_votes is None, "n_votes", n_votes, "None without a table of votes")
     same_index(counts=counts, labels=labels, by=by, **per_item)
     columns = {name: _column(values, name) for name, values in {"by": by, **per_item}.items()}
     shares, unlabelled = label_scale.shares(labels), Items.of(counts, scale=scale)

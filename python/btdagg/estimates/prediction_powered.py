@@ -31,6 +31,7 @@ from btdagg.estimates.population import NET, PredictedItems, Predictor, items_of
 from btdagg.evaluation.significance import of_one_look
 from btdagg.model.intervals import as_level
 from btdagg.votes.sides import UNNAMED, Sides
+from btdagg.votes.unequal import UnequalVotes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -406,7 +407,8 @@ def estimate(
     how = {"model": model, "prior": prior, "seed": seed, "population": population}
     predicted = PredictedItems.of(items, *columns, by_size=True, **how)
     estimates = replace(_estimates_of(predicted, inside, level), sides=items.sides)
-    return with_remarks(estimates, items.remarks)
+    unequal = () if items.is_labelled.all() else UnequalVotes.among(items)
+    return with_remarks(estimates, (*items.remarks, *unequal))
 
 
 def _estimates_of(

@@ -22,6 +22,7 @@ from btdagg.evaluation.significance import holm, rank_clusters, statistically_ti
 from btdagg.model.intervals import ParameterInterval, as_level
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.labels import Labels
+from btdagg.votes.unequal import UnequalVotes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -296,6 +297,7 @@ def estimate_systems(
     systems, pvalues, order = _ranked(names, fitted.strengths, pvalues, parts, level)
     remarks = [
         *items.remarks,
+        *UnequalVotes.among(items),
         *predicted.remarks,
         *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
     ]

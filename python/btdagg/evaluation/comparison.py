@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -27,6 +27,7 @@ from btdagg.votes.items import Items
 from btdagg.votes.join import join
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import Scale, scales_of
+from btdagg.votes.unequal import UnequalVotes
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Comparison(Readable):
         Whether intervals are for new items, or of these, with a label or without.
     other_difference : Interval or None
         The difference of the other population, where more than a tenth of the items has a label.
+    remarks : tuple of str
     """
 
     names: tuple[str, str]
@@ -86,6 +88,7 @@ class Comparison(Readable):
     n_fewer: int = 0
     population: Literal["new", "finite"] = "new"
     other_difference: Interval | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def better(self) -> str | None:
@@ -96,6 +99,7 @@ class Comparison(Readable):
         """Return plain values by name, with the sentence."""
         fields = vars(self) | {"better": self.better, "sentence": self.answer}
         del fields["names"], fields["mae"], fields["difference"], fields["other_difference"]
+        fields["remarks"] = "; ".join(self.remarks)
         for place, way in enumerate(("first", "second")):
             fields |= {way: self.names[place], **spread(f"mae_{way}", self.mae[place])}
         return fields | spread("difference", self.difference)
@@ -122,7 +126,7 @@ class Comparison(Readable):
         )
 
     def __str__(self) -> str:
-        return self.answer
+        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
 
 def compare(
@@ -239,8 +243,24 @@ def compare(
         n_unlabelled,
         len(without_votes),
         population,
-        *differences,
+        differences[0] if differences else None,
+        _remarks(both, used, names),
     )
+
+
+def _remarks(
+    both: Iterable[Items], used: Iterable[Aggregator], names: tuple[str, str]
+) -> tuple[str, ...]:
+    """Say where a model of a way cannot serve all items; once if it is the same for both."""
+    remarks = {
+        name: remark
+        for name, items, method in zip(names, both, used, strict=True)
+        if hasattr(method, "fit")
+        for remark in UnequalVotes.among(items)
+    }
+    if len(remarks) == len(set(remarks.values())):
+        return tuple(remark.within(f"{name}: ") for name, remark in remarks.items())
+    return tuple(set(remarks.values()))
 
 
 def about_strengths(parts: Mapping[str, Items]) -> list[str]:

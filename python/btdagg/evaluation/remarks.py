@@ -32,8 +32,7 @@ def about_votes(cell: Cell) -> Iterator[str]:
             "as examples, or an answer is missing) and are left out for all methods"
         )
 
-    if (unequal := _unequal(cell)) is not None:
-        yield unequal.within(where)
+    yield from (unequal.within(where) for unequal in _unequal(cell))
     if cell.new_items is not None and cell.n_items < FEWEST:
         yield (
             f"{where}{counted(cell.n_items, 'labelled item')}: too few to evaluate with; {FEWEST} "
@@ -57,8 +56,8 @@ def about_scores(cell: Cell) -> Iterator[str]:
         yield from _beside_raters(cell)
 
 
-def _unequal(cell: Cell) -> UnequalVotes | None:
-    return None if cell.items is None or cell.items.judges else UnequalVotes.of(cell.items.votes)
+def _unequal(cell: Cell) -> tuple[UnequalVotes, ...]:
+    return () if cell.items is None else UnequalVotes.among(cell.items)
 
 
 def _where(cell: Cell) -> str:
@@ -95,7 +94,7 @@ def _beaten(cell: Cell) -> Iterator[str]:
     elif plain is not None:
         beaten = [of for of in methods if of is not plain and _mae(of) >= _mae(plain)]
         advice = f"label more items or use {plain.name}"
-        if _unequal(cell) is not None:
+        if _unequal(cell):
             advice = "one model cannot serve these unequal numbers of votes"
         elif _mae(plain) >= error:  # which is no better either
             advice = ""
@@ -127,7 +126,7 @@ def _no_better(cell: Cell) -> str:
     constant, error = cell.best_constant
     calibrated = cell.methods[cell.calibrated]
     advice = "label more items to tell"
-    if _unequal(cell) is not None:
+    if _unequal(cell):
         advice = "the unequal numbers of votes may be the cause"
     return (
         f"this judge is not shown to be better than a constant label: always answering {constant} "

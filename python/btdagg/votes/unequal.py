@@ -11,6 +11,8 @@ from btdagg._util.wording import counted
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from btdagg.votes.items import Items
+
 # Numbers of votes that differ from the usual one by less than a third are nearly equal.
 _NEAR = 4 / 3
 _FEW = 0.05  # share of the items that may have other numbers of votes
@@ -55,6 +57,12 @@ class UnequalVotes(str):
         )
         remark.n_votes = n_votes
         return remark
+
+    @classmethod
+    def among(cls, items: Items) -> tuple[UnequalVotes, ...]:
+        """Return the remark on items, if there is one."""
+        remark = None if items.judges else cls.of(items.votes)
+        return () if remark is None else (remark,)
 
     def within(self, where: str) -> UnequalVotes:
         """Return the remark on a part."""
