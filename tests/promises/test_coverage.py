@@ -1,10 +1,12 @@
 """Intervals hold as often as they say: few errors, rare large groups, prompts of several items."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import hypergeom
 
 import btdagg
+from btdagg.datasets import REGIMES, simulate
 
 FINITE = "finite"
 
@@ -181,6 +183,85 @@ def test_items_that_a_prompt_repeats_tell_no_more_of_a_model():
         ends = once.posterior.intervals()[name], single.posterior.intervals()[name]
         all_widths = [np.log(of.high - of.low) for of in (interval, *ends)]
         assert abs(all_widths[0] - all_widths[1]) < 0.35 * abs(all_widths[2] - all_widths[1]), name
+
+
+@pytest.mark.parametrize("prior", ["weak", None])
+def test_intervals_beside_refits_are_as_wide_as_groups_and_no_narrower_by_a_prior(prior):
+    counts, labels, _, _ = with_a_covariate(np.random.default_rng(1), 90, 1)
+    repeated = np.repeat(np.arange(90), 6)
+    how = {"prior": prior, "n_refits": 2}
+    once = btdagg.bootstrap(counts, labels, **how)
+    grouped = btdagg.bootstrap(counts[repeated], labels[repeated], groups=repeated, **how)
+    single = btdagg.bootstrap(counts[repeated], labels[repeated], **how)
+    for name in ("beta", "nu", "gamma"):
+        ends = (getattr(found, name) for found in (once, grouped, single))
+        wanted, allowed, narrow = (np.log(of.high - of.low) for of in ends)
+        assert abs(allowed - wanted) < 0.35 * abs(narrow - wanted), name
+    if prior is None:
+        with_prior = btdagg.bootstrap(counts, labels, n_refits=2)
+        assert once.gamma.low < with_prior.gamma.estimate < once.gamma.high
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("prior", ["weak", None])
+@pytest.mark.parametrize("regime", ["wmt-en-de", "rb2-focus", "rb2-ties"])
+def test_intervals_beside_refits_hold_for_judges_unlike_the_prior(regime, prior):
+    true, held = REGIMES[regime], {"beta": [], "nu": [], "gamma": []}
+    for seed in range(100):
+        sample = simulate(regime, 50, 12, seed=seed)
+        found = btdagg.bootstrap(sample.counts, sample.labels, n_refits=2, prior=prior)
+        for name, hits in held.items():
+            interval, value = getattr(found, name), getattr(true, name)
+            hits.append(interval.low * (1 - 1e-9) <= value <= interval.high * (1 + 1e-9))
+    for hits in held.values():
+        assert np.mean(hits) > 0.925 - 2.33 * np.sqrt(0.925 * 0.075 / 100)
+
+
+def judged_tasks(shared):
+    """Counts and labels of tasks of several judges of RewardBench 2."""
+    votes = pl.read_parquet(shared / "data/rb2/votes.parquet").with_columns(
+        pl.col("item", "judge", "task", "template", "temperature").cast(pl.String)
+    )
+    labels = pl.read_csv(shared / "data/rb2/labels.csv").select("item", "label")
+    names = ["minus", "tie", "plus"]
+    numbers = [
+        (pl.col("vote") == vote).sum().cast(pl.Int64).alias(name)
+        for vote, name in zip((-1, 0, 1), names, strict=True)
+    ]
+    rows = votes.filter(template="base", temperature="default").group_by("judge", "task", "item")
+    rows = rows.agg(numbers).join(labels, on="item").sort("judge", "task", "item")
+    for part in rows.partition_by("judge", "task", maintain_order=True)[::2]:
+        yield part.select(names).to_numpy(), part["label"].to_numpy()
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+@pytest.mark.parametrize("n_labels", [20, 50])
+def test_stable_says_how_often_another_draw_of_labels_decides_alike(shared, n_labels):
+    said, true, of_stable = [], [], []
+    for counts, labels in judged_tasks(shared):
+        for seed in range(4):
+            order = np.random.default_rng(seed).permutation(len(counts))
+            first, *others = np.split(order[: 4 * n_labels], 4)
+            rest = counts[order[4 * n_labels :]]
+            refits = btdagg.bootstrap(counts[first], labels[first], n_refits=50, seed=seed)
+            both = refits.stability(rest), refits.calibration.posterior.stable(rest)
+            alike = np.mean(
+                [
+                    btdagg.calibrate(counts[some], labels[some]).model.decide(rest)
+                    == both[0].labels
+                    for some in others
+                ],
+                axis=0,
+            )
+            said.append([stability.agreement.mean() for stability in both])
+            true.append(alike.mean())
+            of_stable.append([(alike * of.stable).sum() for of in both])
+            of_stable.append([of.stable.sum() for of in both])
+    by_refits, by_posterior = np.mean(said, axis=0) - np.mean(true)
+    assert by_refits < 0.02
+    assert by_posterior < 0.04
+    agreeing, stable = np.sum(of_stable[::2], axis=0), np.sum(of_stable[1::2], axis=0)
+    assert (agreeing > 0.95 * stable).all()
 
 
 @pytest.mark.filterwarnings("ignore:this judge is not shown")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -26,8 +27,9 @@ from btdagg.model.intervals import (
     stability_of,
 )
 from btdagg.model.labelled import LabelledRows
-from btdagg.model.posterior import decisions_under, refitted
+from btdagg.model.posterior import Posterior, decisions_under, refitted
 from btdagg.votes.by_id import labelled_items
+from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.prior import Prior
 
-# Share of refits at a bound from which an interval is said to end there.
-_OFTEN = 0.025
 # Weights that are drawn, and decisions that are held, at once.
 _DRAWN, _HELD = 1 << 22, 1 << 24
 
@@ -66,14 +66,15 @@ class Bootstrap(Displayed, Readable):
     level : float
         Nominal coverage of the intervals.
     beta, nu, gamma : ParameterInterval
-        Percentile intervals. If an end is a bound of the fit, the note says so.
+        Intervals by what the labels alone tell, by group; see `Posterior.intervals`. Refits with a
+        prior are drawn towards it, and vary less than the model is off.
     mae : ParameterInterval
         Mean absolute error of the fitted model on new items: that on the calibration items,
         corrected for optimism; percentiles are shifted by the same amount.
     n_units : int
         Items, or groups, that a resample draws.
     weights : dict of str to ParameterInterval
-        Percentile intervals of the weights of covariates, by name.
+        Intervals of the weights of covariates, by name; see `Calibration.weights`.
     """
 
     calibration: Calibration
@@ -100,14 +101,20 @@ class Bootstrap(Displayed, Readable):
         level: float | None = None,
         n_threads: int = 1,
     ) -> Stability:
-        """Return for each item whether its decision is stable under the refits.
+        """Say of each item how likely another draw of labels would decide it as the model does.
 
-        `counts` are of any items; `level` is the share of refits that must give the model's label,
-        by default that of the intervals; `covariates` are those of ``model.decide``.
+        `counts` are of any items; a decision is stable from the agreement `level` on, by default
+        that of the intervals; `covariates` are those of ``model.decide``.
         """
+        # A refit is as far from the model as the model from the truth; another draw of labels has
+        # an error of its own besides, so that it is further from the model by a factor of sqrt(2).
         threads = as_integer(n_threads, "n_threads", 1)
         smoothing = self.model.alpha, self.model.kappa
         step = max(1, _HELD // len(self.parameters))
+        model = self.model
+        center = np.array([model.beta, model.eta0, model.gamma, *_weights_of(model)])
+        drawn = center + math.sqrt(2) * (self.parameters - center)
+        drawn[:, :3] = np.clip(drawn[:, :3], *Bounds().box())
 
         decided = self.model.decide(counts, covariates=covariates)
         n_items, columns = len(decided), None
@@ -119,7 +126,7 @@ class Bootstrap(Displayed, Readable):
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             known = None if columns is None else columns[part]
-            under = decisions_under(self.parameters, *smoothing, rows[part], threads, known)
+            under = decisions_under(drawn, *smoothing, rows[part], threads, known)
             for column, label in enumerate((-1, 0, 1)):
                 shares[part, column] = (under == label).mean(axis=0)
         level = self.level if level is None else level
@@ -130,7 +137,7 @@ class Bootstrap(Displayed, Readable):
         values += [*self.weights.items(), ("mae", self.mae)]
         return "\n".join(
             [
-                f"{self.level:.0%} intervals of {len(self.parameters)} refits",
+                f"{self.level:.0%} intervals, {len(self.parameters)} refits",
                 *(f"{name} {value}" for name, value in values),
             ]
         )
@@ -174,7 +181,7 @@ def bootstrap(
     References
     ----------
     Efron (1979); Field and Welsh (2007) for whole groups; Noma et al. (2021) for the interval of
-    an error corrected for optimism.
+    an error corrected for optimism. Intervals of parameters are not by the refits.
 
     Examples
     --------
@@ -217,22 +224,8 @@ def bootstrap(
         errors = errors_of(decide(parts[-1]))
         resampled.append((errors * drawn).sum(axis=1) / drawn.sum(axis=1))
         original.append(errors @ shares)
-    thetas, (lower, upper) = np.concatenate(parts), bounds.box()
-    three = thetas[:, :3]
-    at_bounds = ((three == lower) | (three == upper)) & (lower < upper)
-    values = np.column_stack([thetas[:, 0], np.exp(thetas[:, 1]), thetas[:, 2]])
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    intervals = {}
-    for column, name in enumerate(PARAMETERS):
-        low, high = np.quantile(values[:, column], tails)
-        share = at_bounds[:, column].mean()
-        note = f"{share:.0%} of the refits are at a bound" if share >= _OFTEN else ""
-        intervals[name] = ParameterInterval(getattr(model, name), float(low), float(high), note)
-    weights = {}
-    for covariate, drawn in zip(model.covariates, thetas[:, 3:].T, strict=True):
-        low, high = np.quantile(drawn, tails)
-        weights[covariate.name] = ParameterInterval(covariate.weight, float(low), float(high))
-    numbers = model.beta, model.eta0, model.gamma, *(x.weight for x in model.covariates)
+    thetas, tails = np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2]
+    numbers = model.beta, model.eta0, model.gamma, *_weights_of(model)
     apparent = float(errors_of(decide(np.array([numbers]))[0]) @ shares)
     resampled_errors = np.concatenate(resampled)
     optimism = float((np.concatenate(original) - resampled_errors).mean())
@@ -243,9 +236,33 @@ def bootstrap(
         calibration=calibration,
         mae=ParameterInterval(min(max(apparent + optimism, 0.0), 2.0), float(low), float(high)),
         n_units=int(cells.repeats.sum()),
-        weights=weights,
-        **intervals,
+        weights=calibration.weights(level=level),
+        **_intervals(calibration, rows, bounds, level),
     )
+
+
+def _intervals(
+    calibration: Calibration, rows: LabelledRows, bounds: Bounds, level: float
+) -> dict[str, ParameterInterval]:
+    """Return intervals of beta, nu and gamma, within the bounds of the fit."""
+    model, posterior = calibration.model, calibration.posterior
+    if posterior is None:  # of a fit without a prior
+        offsets = None if rows.known is None else rows.known.columns @ _weights_of(model)
+        groups = rows.groups
+        groups = None if groups is None else as_groups(groups, "counts", len(rows.counts))
+        given = rows.counts, rows.label_scale.sides(rows.labels), None, WEAK
+        how: Any = {"offsets": offsets, "covariates": model.covariates, "groups": groups}
+        origin = model.provenance or Provenance()
+        posterior = Posterior.of(*given, model.alpha, model.kappa, origin, **how)
+        posterior = replace(posterior, model=model)
+    box = np.column_stack(bounds.box())
+    box[1] = np.exp(box[1])
+    intervals = posterior.intervals(level=level)
+    for (name, interval), (low, high) in zip([*intervals.items()], box.tolist(), strict=True):
+        if low > interval.low or high < interval.high:
+            ends = max(interval.low, low), min(interval.high, high)
+            intervals[name] = ParameterInterval(interval.estimate, *ends, "to a bound of the fit")
+    return intervals
 
 
 class _Cells(NamedTuple):
@@ -281,6 +298,10 @@ class _Cells(NamedTuple):
             size = min(step, n_draws - start)
             times = rng.multinomial(n_units, self.repeats / n_units, size=size)
             yield np.ascontiguousarray(times @ self.units, dtype=np.float64)
+
+
+def _weights_of(model: DavidsonModel) -> list[float]:
+    return [covariate.weight for covariate in model.covariates]
 
 
 def _scaled(

@@ -334,8 +334,9 @@ impl Posteriors {
 }
 
 impl Posterior {
-    /// The chance of each decision (−1, 0, +1) of each item, which is counts and an offset, where the
-    /// parameters are drawn from the posterior at the rate that makes it as wide as the estimate.
+    /// The chance of each decision (−1, 0, +1) of each item, which is counts and an offset, by a model
+    /// fitted to another draw of labels. This estimate and the other both vary: the parameters are drawn
+    /// from the posterior at half the rate that makes it as wide as one of them.
     ///
     /// # Errors
     /// [`Error::Input`] if an offset is not finite; [`Error::Memory`]; [`Error::Interrupted`].
@@ -344,7 +345,7 @@ impl Posterior {
         items: &[(Counts, f64)],
         execution: Execution<'_>,
     ) -> Result<Vec<[f64; 3]>, Error> {
-        self.average(items, self.matched_rate, execution, |parameters, s, t, offset| {
+        self.average(items, self.matched_rate / 2.0, execution, |parameters, s, t, offset| {
             let lead = Lead::new(parameters.margin_logit(s, offset));
             let mut decided = [0.0; 3];
             decided[davidson::action(lead, parameters.tie_logit(t)).column()] = 1.0;
