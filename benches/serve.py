@@ -1,11 +1,12 @@
-"""`btdagg serve` under load: mixed bodies, several models, restarts and a kill.
+"""`btdagg serve` under load: mixed bodies, restarts and a kill; and bodies of ten million rows.
 
-First one client asks for a label over a connection that it keeps open, 1,000 times each in turn: of
+First one client asks for a label over a connection that it keeps open, 1,000 times each: of
 a model of votes alone, and of one with covariates, by their numbers or by systems and characters.
-The load comes from a process of its own. Every answer is checked against the model whose digest it
+The load comes from a process of its own. Every answer is checked against the model, whose digest it
 bears. Four fifths of the time the server is restarted by SIGTERM: a request of which it has read
 something has to be answered. In the last fifth it is killed: there an answer may be lost, but none
-be wrong. Prints JSON. `--smoke` takes 10 seconds, `--minutes` says how many otherwise.
+be wrong. Prints JSON. `--smoke` takes 10 seconds, `--minutes` says how many otherwise. `--rows`
+sends one Arrow body of so many rows instead, and measures its seconds and the server's memory.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from btdagg.serve.bodies import ARROW, write_stream
 
 TOKEN = "a-token"
 MAX_BODY = 1 << 20
-MODELS = [DavidsonModel(0.4 + 0.2 * i, 2.5 - 0.4 * i, 0.3 * i) for i in range(8)]
-BY_DIGEST = {digest_of(model): model for model in MODELS}
+MODEL = DavidsonModel(1.2, 2.0, 0.8)
+DIGEST = digest_of(MODEL)
 STANDINGS = {f"system {number}": number / 10 for number in range(10)}
 KNOWING = DavidsonModel(
     *(1.2, 2.0, 0.8),
@@ -50,10 +51,10 @@ KNOWING = DavidsonModel(
 COUNTS = {"counts": [[1, 0, 11]]}
 # Bodies of one item, and the model that decides it.
 ONE = {
-    "votes alone": ("m0", COUNTS),
-    "covariates": ("known", {**COUNTS, "standing": [0.3], "length": [0.7], "price": [1.5]}),
+    "votes alone": (MODEL, COUNTS),
+    "covariates": (KNOWING, {**COUNTS, "standing": [0.3], "length": [0.7], "price": [1.5]}),
     "systems and characters": (
-        "known",
+        KNOWING,
         {
             **COUNTS,
             **{"system_a": ["system 1"], "system_b": ["system 7"], "price": [1.5]},
@@ -67,20 +68,53 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="10 seconds")
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--rows", type=int, help="of one Arrow body, such as 10_000_000")
     parser.add_argument("--clients", type=int, default=6, help="connections of the load")
     given = parser.parse_args()
     seconds = 10.0 if given.smoke else 60 * given.minutes
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measured(Path(folder), seconds, given.clients), indent=2))
+        if given.rows:
+            found = one_body(Path(folder), given.rows)
+        else:
+            found = measured(Path(folder), seconds, given.clients)
+        print(json.dumps(found, indent=2))
+
+
+def one_body(folder: Path, n_rows: int) -> dict[str, Any]:
+    """Time and memory of one Arrow body of so many rows: counts of a byte, and integer ids."""
+    port = free_port()
+    server = Server(port, folder, max_body=1 << 32)
+    counts = np.random.default_rng(0).integers(0, 9, size=(n_rows, 3)).astype(np.uint8)
+    columns = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
+    body = write_stream({"item": np.arange(n_rows), **columns}, "")
+    before, times = server.peak(), []
+    for _ in range(3):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": ARROW}
+        start = time.perf_counter()
+        connection.request("POST", "/v1/decide", body, headers)
+        content = connection.getresponse().read()
+        times.append(round(time.perf_counter() - start, 2))
+        connection.close()
+    labels = pl.read_ipc_stream(content)["label"].to_numpy()
+    peak = server.peak()
+    server.stop(signal.SIGTERM)
+    return {
+        "rows": n_rows,
+        "body_mb": round(len(body) / 1e6, 1),
+        "seconds": times,
+        "memory_mb": round((peak - before) / 1e3),
+        "wrong": int((labels != MODEL.decide(counts)).sum()),
+    }
 
 
 def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
-    for number, model in enumerate(MODELS):
-        model.save(folder / f"m{number}.json")
-    KNOWING.save(folder / "known.json")
     port = free_port()
+    kept = {
+        name: one_connection(free_port(), folder, model, item, 1000)
+        for name, (model, item) in ONE.items()
+    }
     server = Server(port, folder)
-    kept = one_connection(port, 1000)
     graceful = Load(port, 0.8 * seconds, n_clients, seed=0)
     n_errors = 0
     for _ in range(n_restarts := 1 if seconds < 60 else 5):
@@ -109,7 +143,6 @@ def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
         "clients": n_clients,
         "answers": sum(first["statuses"].values()),
         "statuses": first["statuses"],
-        "models_seen": first["models_seen"],
         "wrong": first["wrong"] + second["wrong"],
         "wrong_examples": (first["examples"] + second["examples"])[:5],
         "cut_answers": first["cut_answers"],
@@ -127,18 +160,19 @@ def measured(folder: Path, seconds: float, n_clients: int) -> dict[str, Any]:
 class Server:
     """`btdagg serve` as a process."""
 
-    def __init__(self, port: int, folder: Path) -> None:
+    def __init__(
+        self, port: int, folder: Path, model: DavidsonModel = MODEL, max_body: int = MAX_BODY
+    ) -> None:
         self.log = (folder / f"log-{time.monotonic_ns()}").open("w+")
-        models = [str(folder / f"m{number}.json") for number in range(len(MODELS))]
-        models.append(str(folder / "known.json"))
+        file = folder / f"{digest_of(model)}.json"
+        model.save(file)
         code = (
-            "import os, pathlib, sys; from btdagg import DavidsonModel;"
-            "from btdagg.serve import run;"
-            "models = {pathlib.Path(file).stem: DavidsonModel.load(file) for file in sys.argv[1:]};"
-            f"run(models, port={port}, token=os.environ['BTDAGG_SERVE_TOKEN'], max_body={MAX_BODY})"
+            "import os, sys; from btdagg import DavidsonModel; from btdagg.serve import run;"
+            f"run(DavidsonModel.load(sys.argv[1]), port={port}, max_body={max_body},"
+            " token=os.environ['BTDAGG_SERVE_TOKEN'])"
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, *models],
+            [sys.executable, "-c", code, str(file)],
             stdout=self.log,
             stderr=subprocess.STDOUT,
             env={**os.environ, "BTDAGG_SERVE_TOKEN": TOKEN},
@@ -147,6 +181,11 @@ class Server:
             if self.process.poll() is not None:
                 raise RuntimeError(Path(self.log.name).read_text())
             time.sleep(0.05)
+
+    def peak(self) -> int:
+        """Most memory that it has had, in kB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0])
 
     def stop(self, how: signal.Signals) -> int:
         """Stop it; return how many tracebacks it has logged."""
@@ -157,22 +196,24 @@ class Server:
         return text.count("Traceback")
 
 
-def one_connection(port: int, n_rounds: int) -> dict[str, list[float]]:
-    """Seconds from request to answer, by body in turn over a connection that is kept open."""
+def one_connection(
+    port: int, folder: Path, model: DavidsonModel, item: dict[str, Any], n_rounds: int
+) -> list[float]:
+    """Seconds from request to answer over a connection that is kept open."""
+    server = Server(port, folder, model)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-    times: dict[str, list[float]] = {name: [] for name in ONE}
+    body, times = json.dumps(item), []
     for _ in range(n_rounds):
-        for name, (model, item) in ONE.items():
-            body = json.dumps(item)
-            start = time.perf_counter()
-            connection.request("POST", f"/v1/decide?model={model}", body, headers)
-            response = connection.getresponse()
-            content = response.read()
-            times[name].append(time.perf_counter() - start)
-            if response.status != 200:
-                raise RuntimeError(content)
+        start = time.perf_counter()
+        connection.request("POST", "/v1/decide", body, headers)
+        response = connection.getresponse()
+        content = response.read()
+        times.append(time.perf_counter() - start)
+        if response.status != 200:
+            raise RuntimeError(content)
     connection.close()
+    server.stop(signal.SIGTERM)
     return times
 
 
@@ -210,7 +251,6 @@ def load(sender: Any, port: int, seconds: float, n_clients: int, seed: int) -> N
             "wrong": sum(len(client.wrong) for client in clients),
             "examples": [text for client in clients for text in client.wrong][:5],
             "not_accepted": sum(client.not_accepted for client in clients),
-            "models_seen": len(set().union(*(client.seen for client in clients))),
             "cut_answers": sum(client.cut_answers for client in clients),
             "late": sum(client.last > half for client in clients),
             "busy_seconds": sum(client.busy for client in clients) / len(clients),
@@ -228,7 +268,6 @@ class Client:
         self.statuses: Counter[str] = Counter()
         self.times: list[float] = []
         self.wrong: list[str] = []
-        self.seen: set[str] = set()
         self.not_accepted, self.cut_answers, self.last, self.busy = 0, 0, 0.0, 0.0
         kinds = (self.counts, self.counts, self.counts, self.votes, self.arrow, self.bad)
         self._kinds = kinds
@@ -241,8 +280,7 @@ class Client:
             self._connection.close()
 
     def ask(self, path: str, body: Any, *, token: str = TOKEN, kind: str = "application/json"):
-        """Ask one of the models until there is an answer; a refused connection is not accepted."""
-        path += f"?model=m{self._rng.integers(len(MODELS))}"
+        """Ask until there is an answer; a refused connection is not accepted."""
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         while True:
             start = time.monotonic()
@@ -275,9 +313,7 @@ class Client:
     def check(self, status: int | None, label: str | None, wanted: Any, found: Any) -> None:
         if status is None:  # no answer before the end
             return
-        if label is not None:
-            self.seen.add(label)
-        if status != 200 or label not in BY_DIGEST or found() != wanted(BY_DIGEST[label]):
+        if status != 200 or label != DIGEST or found() != wanted(MODEL):
             self.wrong.append(f"status {status}, model {label}")
 
     def counts(self) -> None:

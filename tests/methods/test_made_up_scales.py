@@ -138,7 +138,7 @@ def test_the_scorer_answers_in_points(scale):
     from btdagg.serve import create_app
 
     model = btdagg.calibrate(COUNTS, of(scale, LABELS), scale=scale).model
-    client = TestClient(create_app({"model": model}))
+    client = TestClient(create_app(model))
     wanted = model.decide(TRIPLES).tolist()
     answer = client.post("/v1/decide?probabilities=true", json={"counts": TRIPLES.tolist()}).json()
     assert answer["labels"] == wanted

@@ -272,7 +272,7 @@ def by_sql(given, model, cli):
 
 def by_service(given, model, cli):
     """Labels over HTTP, of counts."""
-    with TestClient(create_app({"model": model})) as client:
+    with TestClient(create_app(model)) as client:
         answer = client.post("/v1/decide", json={"counts": given.items().counts.tolist()})
     if answer.status_code == 422:
         raise btdagg.InputError(answer.json()["detail"])

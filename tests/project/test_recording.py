@@ -135,7 +135,7 @@ def by_sql(model, counts, scale):
 
 def by_service(model, counts):
     """Labels and probabilities over HTTP."""
-    client = TestClient(create_app({"model": model}))
+    client = TestClient(create_app(model))
     body = {"counts": counts.tolist()}
     answer = client.post("/v1/decide?probabilities=true", json=body).json()
     return {name: answer[name] for name in ("labels", "probabilities")}

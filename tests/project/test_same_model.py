@@ -64,7 +64,7 @@ def test_a_model_with_covariates_decides_alike_by_every_door(tmp_path, cli, post
     same(btdagg.decisions(pl.DataFrame(columns), model))
     decided = BatchDecider(model, probabilities=True)(pa.table(columns))
     same(pl.from_arrow(decided))
-    client, rows = TestClient(create_app({"m": model})), ~np.isnan(numbers["price"])
+    client, rows = TestClient(create_app(model)), ~np.isnan(numbers["price"])
     body = write_stream({name: values[rows] for name, values in columns.items()}, "")
     path, headers = "/v1/decide?probabilities=1", {"content-type": ARROW}
     same(pl.read_ipc_stream(client.post(path, content=body, headers=headers).content), rows)

@@ -1,4 +1,4 @@
-"""`btdagg serve`: serve models over HTTP."""
+"""`btdagg serve`: serve a model over HTTP."""
 
 from __future__ import annotations
 
@@ -8,21 +8,13 @@ from typing import Annotated
 
 import typer
 
-from btdagg._util.errors import forbid
 from btdagg._util.files import load_any
 
 TOKEN = "BTDAGG_SERVE_TOKEN"
 
 
 def serve(
-    models: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="MODEL...",
-            help="Models from btdagg calibrate, each named after its file, without the suffix. The "
-            "first is used for requests that name no model.",
-        ),
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model from btdagg calibrate.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8000,
 ) -> None:
@@ -37,7 +29,5 @@ def serve(
     from btdagg import DavidsonModel, GradeModel
     from btdagg.serve import run
 
-    named = {path.stem: path for path in models}
-    forbid(len(named) < len(models), "two models have the same name; rename one of the files")
-    loaded = {name: load_any(path, DavidsonModel, GradeModel) for name, path in named.items()}
+    loaded = load_any(model, DavidsonModel, GradeModel)
     run(loaded, host=host, port=port, token=os.environ.get(TOKEN))

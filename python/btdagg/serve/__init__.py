@@ -1,4 +1,4 @@
-"""The HTTP scorer: decisions and tallies of models over JSON and Arrow."""
+"""The HTTP scorer: decisions of a model over JSON and Arrow."""
 
 from btdagg._util.extras import needs
 

@@ -5,42 +5,32 @@ from __future__ import annotations
 import hmac
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
+import pyarrow as pa
 from fastapi import FastAPI, HTTPException, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 from starlette.requests import ClientDisconnect
 
 from btdagg import __version__
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.files import digest_of
-from btdagg.estimates.deciding import covariates_in, decided_columns, unknown_in
-from btdagg.serve.bodies import (
-    ARROW,
-    DecidedItems,
-    Known,
-    RequestItems,
-    body_of,
-    read_arrow,
-    read_json,
-    write_stream,
-)
+from btdagg.estimates.deciding import decided_columns, unknown_in
+from btdagg.serve.bodies import ARROW, DecidedItems, RequestItems, Requests, write_stream
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.grades import GradeModel
-    from btdagg.votes.provenance import Provenance
-    from btdagg.votes.scale import Scale
 
 MAX_BODY = 16 << 20
 JSON = "application/json"
@@ -51,10 +41,16 @@ _LONGEST = 500  # characters of a message, which may quote what came
 _NO_NAMES = ("query", "str", "constrained-int")
 
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(HTTPBearer(auto_error=False))]
-ModelName = Annotated[str | None, Query(alias="model", description="Name of the model.")]
-Probabilities = Annotated[
-    bool, Query(description="Whether the answer has probabilities of -1, 0, 1, or of grades.")
-]
+
+
+class Asked(BaseModel):
+    """The query of a request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    probabilities: bool = Field(
+        False, description="Whether the answer has probabilities of -1, 0, 1, or of grades."
+    )
 
 
 class Error(BaseModel):
@@ -64,9 +60,8 @@ class Error(BaseModel):
 
 
 class ServedModel(BaseModel):
-    """A model by its name: of pairs, or of grades, which has cuts and a scale."""
+    """The model by its digest: of pairs, or of grades, which has cuts and a scale."""
 
-    name: str
     model: str
     beta: float
     eta0: float | None = None
@@ -80,29 +75,11 @@ class ServedModel(BaseModel):
     provenance: dict[str, Any] | None
 
 
-class _Served(NamedTuple):
-    """A model without its provenance, of which it would warn, and that provenance."""
-
-    model: DavidsonModel | GradeModel
-    digest: str
-    provenance: Provenance | None
-    known: Known
-
-    @property
-    def scale(self) -> Scale:
-        return self.model.scale
-
-    def known_of(self, items: RequestItems) -> RequestItems:
-        known = covariates_in(items.facts, self.model, items.counts, "body")
-        return items._replace(facts=known or {})
-
-
 _BINARY = {ARROW: {"schema": {"type": "string", "format": "binary"}}}
 _DECIDE: dict[str, Any] = {
     "response_class": Response,
     "responses": {
         200: {"model": DecidedItems, "content": _BINARY, "description": "Decisions."},
-        404: {"model": Error, "description": "No model of this name."},
         413: {"model": Error, "description": "The body is too large."},
         415: {"model": Error, "description": "The body is neither JSON nor an Arrow stream."},
         422: {"model": Error, "description": "Bad input; the message names the field and the row."},
@@ -117,17 +94,13 @@ _DECIDE: dict[str, Any] = {
 
 
 def create_app(
-    models: Mapping[str, DavidsonModel | GradeModel],
-    *,
-    token: str | None = None,
-    max_body: int = MAX_BODY,
+    model: DavidsonModel | GradeModel, *, token: str | None = None, max_body: int = MAX_BODY
 ) -> FastAPI:
-    """Return the ASGI application that serves models.
+    """Return the ASGI application that serves a model.
 
     Parameters
     ----------
-    models : mapping of str to DavidsonModel or GradeModel
-        By name; the first decides if a request names none.
+    model : DavidsonModel or GradeModel
     token : str, optional
         Bearer token of requests, except for ``/healthz`` and the documentation.
     max_body : int
@@ -135,12 +108,8 @@ def create_app(
     """
     is_empty = token is not None and not token.strip()
     forbid(is_empty, "token is empty, expected a text", "token")
-    served = {
-        name: _Served(
-            replace(model, provenance=None), digest_of(model), model.provenance, Known.of(model)
-        )
-        for name, model in models.items()
-    }
+    requests, digest = Requests(model), digest_of(model)
+    decider = replace(model, provenance=None)  # of which it would warn
     workers = anyio.CapacityLimiter(os.cpu_count() or 1)
     registry = CollectorRegistry()
     decided = Counter("btdagg_items", "Items decided.", registry=registry)
@@ -160,10 +129,34 @@ def create_app(
     app.add_middleware(_Measured, registry=registry)
     secured: dict[str, Any] = {} if token is None else {"dependencies": [Security(authorized)]}
 
+    def answer(items: RequestItems, media: str, probabilities: bool) -> bytes:
+        counts, votes, covariates = items.counts, items.votes, items.covariates
+        warnings = unknown_in(covariates)
+        if model.provenance is not None and len(counts):
+            how: Any = {"fewer": False, "scale": model.scale}
+            warnings += model.provenance.differences(counts, votes, **how)
+        if media == ARROW:
+            columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
+            if votes is not None:
+                columns |= dict(zip(model.scale.columns, counts.T, strict=True))
+            columns |= decided_columns(
+                decider, counts, probabilities=probabilities, covariates=covariates
+            )
+            return write_stream(columns, digest, warnings)
+        chances = decider.predict_proba(counts, covariates=covariates) if probabilities else None
+        values = {
+            "model": digest,
+            "items": items.ids if items.ids is None else pa.array(items.ids).to_pylist(),
+            "counts": None if votes is None else counts.tolist(),
+            "n_missing": None if votes is None else votes.n_missing,
+            "labels": decider.decide(counts, covariates=covariates).tolist(),
+            "probabilities": None if chances is None else chances.tolist(),
+            "warnings": warnings or None,
+        }
+        return to_json({name: value for name, value in values.items() if value is not None})
+
     @app.post("/v1/decide", **_DECIDE, **secured)
-    async def decide(
-        request: Request, name: ModelName = None, probabilities: Probabilities = False
-    ) -> Response:
+    async def decide(request: Request, asked: Annotated[Asked, Query()]) -> Response:
         """Decide the label of every item, given its counts or its votes.
 
         An Arrow stream has the columns `minus`, `tie`, `plus` or `item`, `vote`; of grades a column
@@ -171,9 +164,6 @@ def create_app(
         Accept header names the other.
         """
         body = await _body_of(request, max_body)
-        chosen = served.get(name) if name is not None else next(iter(served.values()))
-        if chosen is None:
-            raise HTTPException(404, f"no model {name!r}, expected {', '.join(served)}")
         sent = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if sent not in (JSON, ARROW):
             raise HTTPException(415, f"content type {sent!r}, expected {JSON} or {ARROW}")
@@ -181,30 +171,21 @@ def create_app(
         media = next((kind for kind in (sent, JSON, ARROW) if kind in accepted), sent)
 
         def work() -> tuple[bytes, int]:
-            read = read_json if sent == JSON else read_arrow
-            items = read(body, chosen.provenance, chosen.scale, chosen.known)
-            write = _as_json if media == JSON else _as_arrow
-            return write(chosen.known_of(items), chosen, probabilities), len(items.counts)
+            items = requests.read_json(body) if sent == JSON else requests.read_arrow(body)
+            return answer(items, media, asked.probabilities), len(items.counts)
 
         if len(body) <= _SMALL:
             content, n_items = work()
         else:
             content, n_items = await anyio.to_thread.run_sync(work, limiter=workers)
         decided.inc(n_items)
-        return Response(content, media_type=media, headers={MODEL_HEADER: chosen.digest})
+        return Response(content, media_type=media, headers={MODEL_HEADER: digest})
 
-    @app.get("/v1/models", response_model_exclude_unset=True, **secured)
-    async def list_models() -> list[ServedModel]:
-        """Show the models: their names, digests, numbers and what they were fitted to."""
-        return [
-            ServedModel(
-                name=name,
-                model=digest,
-                **model.as_dict(),
-                provenance=None if provenance is None else provenance.as_dict(),
-            )
-            for name, (model, digest, provenance, _) in served.items()
-        ]
+    @app.get("/v1/model", response_model_exclude_unset=True, **secured)
+    async def show_model() -> ServedModel:
+        """Show the model: its digest, its numbers and what it was fitted to."""
+        origin = None if model.provenance is None else model.provenance.as_dict()
+        return ServedModel(model=digest, **decider.as_dict(), provenance=origin)
 
     @app.get("/metrics", response_class=Response, **secured)
     async def show_metrics() -> Response:
@@ -233,8 +214,7 @@ def create_app(
         return Response(status_code=400)  # which nobody reads
 
     schemas = app.openapi()["components"]["schemas"]  # kept by the application
-    kinds = {(entry.scale, entry.known): None for entry in served.values()}
-    schemas["Body"] = {"anyOf": [body_of(*kind).model_json_schema() for kind in kinds]}
+    schemas["Body"] = requests.body.model_json_schema()
     return app
 
 
@@ -255,43 +235,6 @@ def _place(loc: Sequence[str | int]) -> str:
 def _refused(detail: str) -> JSONResponse:
     cut = detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]}..."
     return JSONResponse({"detail": cut}, 422)
-
-
-def _warnings(items: RequestItems, served: _Served) -> list[str]:
-    said = unknown_in(items.facts)
-    if served.provenance is None or not len(items.counts):
-        return said
-    counts, votes, scale = items.counts, items.votes, served.scale
-    differences = served.provenance.differences(counts, votes, fewer=False, scale=scale)
-    if votes is not None and scale.mirrored:
-        differences += served.provenance.unused_strength(votes)
-    return [*said, *differences]
-
-
-def _as_json(items: RequestItems, served: _Served, probabilities: bool) -> bytes:
-    counts, votes, covariates = items.counts, items.votes, items.facts or None
-    answer = {
-        "model": served.digest,
-        "items": items.ids,
-        "counts": None if votes is None else counts.tolist(),
-        "n_missing": None if votes is None else votes.n_missing,
-        "labels": served.model.decide(counts, covariates=covariates).tolist(),
-        "probabilities": served.model.predict_proba(counts, covariates=covariates).tolist()
-        if probabilities
-        else None,
-        "warnings": _warnings(items, served) or None,
-    }
-    return to_json({name: value for name, value in answer.items() if value is not None})
-
-
-def _as_arrow(items: RequestItems, served: _Served, probabilities: bool) -> bytes:
-    columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
-    if items.votes is not None:
-        columns |= dict(zip(served.scale.columns, items.counts.T, strict=True))
-    columns |= decided_columns(
-        served.model, items.counts, probabilities=probabilities, covariates=items.facts or None
-    )
-    return write_stream(columns, served.digest, _warnings(items, served))
 
 
 class _Measured:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -13,20 +12,21 @@ from btdagg.serve.app import MAX_BODY, create_app
 
 if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel
+    from btdagg.model.grades import GradeModel
 
 
 def run(
-    models: Mapping[str, DavidsonModel],
+    model: DavidsonModel | GradeModel,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None = None,
     max_body: int = MAX_BODY,
 ) -> None:
-    """Serve models until SIGTERM or SIGINT, then finish what was accepted; see `create_app`."""
+    """Serve a model until SIGTERM or SIGINT, then finish what was accepted; see `create_app`."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     config = uvicorn.Config(
-        create_app(models, token=token, max_body=max_body),
+        create_app(model, token=token, max_body=max_body),
         ws="none",
         timeout_graceful_shutdown=35,
         access_log=False,

@@ -1,0 +1,86 @@
+"""What has left the package stays away: files, names, options and headings of pages.
+
+Each theme is a dict of what is gone, with what to use instead.
+"""
+
+import importlib
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from btdagg import DavidsonModel
+from btdagg.serve import create_app
+
+ROOT = Path(__file__).parents[2]
+
+SECOND_BODIES_OF_THE_SERVICE = {
+    "names": (
+        "btdagg.serve.app.ModelName",
+        "btdagg.serve.bodies.Known",
+        "btdagg.serve.bodies.body_of",
+        "btdagg.serve.bodies.read_arrow",
+        "btdagg.serve.bodies.read_json",
+    ),
+    "arguments": (
+        "btdagg.serve.create_app models",
+        "btdagg.serve.run models",
+    ),
+    "paths": ("/v1/models",),
+    "instead": "one model a server; counts for votes with strength, and for lists of scores",
+}
+THEMES = [SECOND_BODIES_OF_THE_SERVICE]
+
+
+def of(kind):
+    return [name for theme in THEMES for name in theme.get(kind, ())]
+
+
+@pytest.mark.parametrize("path", of("files"))
+def test_a_file_is_gone(path):
+    assert not (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("name", of("names"))
+def test_a_name_is_gone(name):
+    parts, value = name.split("."), None
+    while value is None:
+        try:
+            value = importlib.import_module(".".join(parts))
+        except ModuleNotFoundError:
+            parts.pop()
+    *owners, last = name.split(".")[len(parts) :] or [""]
+    for owner in owners:
+        if not hasattr(value, owner):
+            return
+        value = getattr(value, owner)
+    assert not hasattr(value, last)
+    assert not (isinstance(value, dict) and last in value)
+
+
+@pytest.mark.parametrize("argument", of("arguments"))
+def test_an_argument_is_gone(argument):
+    function, name = argument.split()
+    module, _, attribute = function.rpartition(".")
+    assert name not in signature(getattr(importlib.import_module(module), attribute)).parameters
+
+
+@pytest.mark.parametrize("path", of("paths"))
+def test_a_path_of_the_service_is_gone(path):
+    app = create_app(DavidsonModel(1.2, 2.0, 0.8))
+    assert path not in {route.path for route in app.routes}
+
+
+@pytest.mark.parametrize("option", of("options"))
+def test_an_option_is_gone(option, cli):
+    command, name = option.rsplit(" ", 1)
+    status, out, _ = cli(*command.split(), "--help")
+    assert status == 0
+    assert name not in out.split()
+
+
+@pytest.mark.parametrize("heading", of("headings"))
+def test_a_heading_of_a_page_is_gone(heading):
+    page, _, text = heading.partition("#")
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    assert text not in {line.lstrip("# ") for line in lines if line.startswith("#")}
