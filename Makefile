@@ -54,7 +54,7 @@ test: $(VENV)/.test
 # servers, the pages, and the tests that draw, sweep or start processes.
 QUICK := _util/test_arrays _util/test_errors _util/test_extensions _util/test_readable \
 	methods/test_aggregators methods/test_aggregators_more \
-	votes/test_filters votes/test_histogram votes/test_import votes/test_items votes/test_label_means \
+	votes/test_filters votes/test_import votes/test_items votes/test_label_means \
 	votes/test_labels_checked votes/test_provenance votes/test_reading votes/test_row_order votes/test_scale \
 	votes/test_several_raters votes/test_sides votes/test_strength votes/test_tables \
 	model/test_calibration model/test_grades_core model/test_model model/test_offsets model/test_panel \

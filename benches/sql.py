@@ -1,4 +1,4 @@
-"""Votes to labels by one DuckDB query, against DuckDB's own group-by and `btdagg decide`.
+"""Votes to labels by the query of docs/sql.md in DuckDB, against its group-by and `btdagg decide`.
 
 The votes are those of `tables.py`: ten an item, in Parquet files, sorted integer ids, with the
 number of the sample. Each task is a process of its own, timed whole, with its peak memory; times
@@ -20,19 +20,17 @@ from pathlib import Path
 from tables import MODEL, PER_ITEM, make_votes
 
 import btdagg
-from btdagg.model import VotesTable
 
-# What a group-by has to do at the least: count each item's votes, repeated samples and all.
+# The group-by of docs/sql.md: of every row, or of the different rows.
 GROUP_BY = (
     "SELECT item, COUNT(CASE WHEN vote = -1 THEN 1 END) AS minus, "
     "COUNT(CASE WHEN vote = 0 THEN 1 END) AS tie, COUNT(CASE WHEN vote = 1 THEN 1 END) AS plus "
     "FROM {} GROUP BY item"
 )
-ONE_EACH = (
-    "SELECT item, COUNT(CASE WHEN vote = -1 THEN 1 END) AS minus, "
-    "COUNT(CASE WHEN vote = 0 THEN 1 END) AS tie, COUNT(CASE WHEN vote = 1 THEN 1 END) AS plus "
-    "FROM (SELECT item, sample, MIN(vote) AS vote FROM {} GROUP BY item, sample) GROUP BY item"
-)
+TABLES = {
+    "every row a vote": GROUP_BY.format("votes"),
+    "one vote of each sample": GROUP_BY.format("(SELECT DISTINCT item, sample, vote FROM votes) v"),
+}
 IN_DUCKDB = """
 import sys, duckdb
 duckdb.sql("SET threads = 2; SET preserve_insertion_order = false")
@@ -83,19 +81,13 @@ def compare(n_votes: int, folder: Path, times: int) -> Path:
     make_votes(n_votes, place, text_ids=False, sorted_ids=True, sample=True)
     model = btdagg.DavidsonModel(**MODEL)
     model.save(folder / "model.json")
-    tables = {
-        "every row a vote": {"numbers": True},
-        "votes read as text": {},
-        "one vote of each sample": {"numbers": True, "sample": "sample"},
-    }
     print(
         f"| {n_votes:,} votes of {n_votes // PER_ITEM:,} items | wall | processor | peak | ratio |"
     )
     print("|---|---:|---:|---:|---:|")
-    for name, options in tables.items():
-        plain = GROUP_BY if "sample" not in options else ONE_EACH
-        peer = in_duckdb(folder, place, plain.format("votes"), times)
-        query = model.to_sql_query("duckdb", VotesTable("votes", **options))
+    for name, counts in TABLES.items():
+        peer = in_duckdb(folder, place, counts, times)
+        query = f"SELECT *, {model.to_sql('duckdb')} AS label FROM ({counts}) c"
         ours = in_duckdb(folder, place, query, times)
         show(f"{name}: DuckDB's group-by", peer, peer)
         show(f"{name}: the query", ours, peer)
@@ -139,12 +131,9 @@ def compare_in_spark(place: Path) -> None:
     model = btdagg.DavidsonModel(**MODEL)
     java = spark._jvm.java.lang.ProcessHandle.current().pid()
     print("\n| Spark, local[2] | wall | processor | ratio |\n|---|---:|---:|---:|")
-    for name, options, plain in (
-        ("every row a vote", {}, GROUP_BY),
-        ("one vote of each sample", {"sample": "sample"}, ONE_EACH),
-    ):
-        query = model.to_sql_query("spark", VotesTable("votes", numbers=True, **options))
-        queries = {"group-by": plain.format("votes"), "query": query}
+    for name, counts in TABLES.items():
+        query = f"SELECT *, {model.to_sql('spark')} AS label FROM ({counts}) c"
+        queries = {"group-by": counts, "query": query}
         taken: dict[str, list[tuple[float, float]]] = {which: [] for which in queries}
         for _ in range(6):  # the first warms up
             for which, text in queries.items():

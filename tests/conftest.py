@@ -197,7 +197,7 @@ def phoenix_server():
 
 @pytest.fixture(params=engines.NAMES)
 def engine(request, tmp_path):
-    """A database that queries are run in, or translated for."""
+    """A database that queries are run in."""
     name = request.param
     if name == "postgresql":
         yield engines.PostgresEngine(tmp_path, request.getfixturevalue("postgres"))
@@ -209,10 +209,6 @@ def engine(request, tmp_path):
         opened = engines.ClickHouseEngine(tmp_path)
         yield opened
         opened.close()
-    elif name in engines.TRANSLATED:
-        if os.environ.get("CI") != "true":
-            pytest.importorskip("sqlglot")
-        yield engines.TranslatedEngine(tmp_path, name)
     else:
         kind = engines.SqliteEngine if name == "sqlite" else engines.DuckDbEngine
         yield kind(tmp_path)

@@ -49,20 +49,6 @@ class DuckDbEngine:
         return self.connection.execute(query).fetchall()
 
 
-class TranslatedEngine(DuckDbEngine):
-    """A query of a database that is not here, as sqlglot translates it for DuckDB."""
-
-    def __init__(self, folder, dialect):
-        super().__init__(folder)
-        self.dialect = dialect
-
-    def rows(self, query):
-        import sqlglot
-
-        (translated,) = sqlglot.transpile(query, read=self.dialect, write="duckdb")
-        return super().rows(translated)
-
-
 class PostgresEngine:
     dialect = "postgresql"
     types: ClassVar = {"int": "bigint", "text": "text", "real": "double precision"}
@@ -163,9 +149,7 @@ def as_csv(rows):
     return "".join(",".join(map(cell, row)) + "\n" for row in rows)
 
 
-RUN = ("sqlite", "duckdb", "postgresql", "clickhouse", "spark")
-TRANSLATED = ("bigquery", "snowflake", "trino")
 NAMES = [
     pytest.param(name, marks=() if name == "sqlite" else pytest.mark.integration)
-    for name in (*RUN, *TRANSLATED)
+    for name in ("sqlite", "duckdb", "postgresql", "clickhouse", "spark")
 ]

@@ -189,7 +189,6 @@ def _questions(votes: Votes, where: str) -> dict[str, str]:
         **({"would fewer votes an item be enough": fewer} if is_single and most > 1 else {}),
         "which labels need no review": "certify --agreement 0.8 -o certificate.json",
         "a label for every item": "calibrate -o model.json",
-        "the same in a database, with this query": "sql model.json --votes TABLE",
         **({"a report": "evaluate --report report"} if is_single else {}),
     }
     return {question: f"btdagg {command}{where}" for question, command in commands.items()}

@@ -140,10 +140,6 @@ def test_what_does_not_fit_is_said_in_a_sentence(cli, line, expected):
     assert expected in " ".join(err.split())
 
 
-def test_sql_reads_scores_of_another_name_as_decide_does(cli):
-    status, out, _ = cli("sql", "model.json", "--votes", "t", "--set", "score=points")
-    assert status == 0
-    assert '"points"' in out
-    assert cli("sql", "model.json", "--votes", "t", "--set", "vote=points")[1] == out
+def test_sql_of_grades_has_no_column_of_ties(cli):
     status, _, err = cli("sql", "model.json", "--set", "tie=points")
     assert (status, "tie=points" in err) == (2, True)

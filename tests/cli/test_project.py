@@ -62,7 +62,7 @@ def project(folder, name):
 
 
 # Tests below, and in judge/test_rejudge.py.
-OTHERS = ["judge", "batch write", "run", "label", "paper raters", "sql", "rejudge"]
+OTHERS = ["judge", "batch write", "run", "label", "paper raters", "rejudge"]
 # Without a project, and why.
 WITHOUT = {
     "demo": "its data are its own",
@@ -73,6 +73,7 @@ WITHOUT = {
     "batch collect": "a job is a folder of its own",
     "batch cancel": "a job is a folder of its own",
     "serve": "reads a model alone",
+    "sql": "reads a model alone",
 }
 
 
@@ -170,23 +171,6 @@ def test_labels_of_a_page_find_the_pairs_of_a_project(cli, folder):
     assert cli(*common, "read.csv", "--project", "other.toml")[0] == 0
     assert Path("typed.csv").read_text() == Path("read.csv").read_text()
     assert pl.read_csv("read.csv").height == 1
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_query_has_the_columns_of_a_project(cli, folder):
-    project(folder, "pairs")
-    assert cli("calibrate", "-o", "model.json")[0] == 0
-    line = "sql model.json --votes votes"
-    Path("btdagg.toml").rename("other.toml")
-    wanted = cli(*line.split(), "--set", "item=case")
-    by_option = cli(*line.split(), "--project", "other.toml")
-    Path("other.toml").rename("btdagg.toml")
-    assert wanted[0] == 0, wanted
-    assert by_option[:2] == cli(*line.split())[:2] == wanted[:2]
-    _, of_labels, _ = cli(*["sql", "--votes", "votes", "--labels", "labels"])
-    assert '"case"' in of_labels
-    assert '"example"' in of_labels
-    assert '"gold"' in of_labels
 
 
 def test_raters_of_a_project_are_its_labels_and_their_judge_its_votes(cli, folder):
@@ -343,21 +327,13 @@ def test_filters_know_columns_by_the_names_in_the_files(cli, folder):
     assert "no column 'runs'" in err
 
 
-def test_votes_of_standard_input_are_read_once_and_a_histogram_needs_no_labels(
-    cli, folder, monkeypatch
-):
+def test_votes_of_standard_input_are_read_once(cli, folder, monkeypatch):
     project(folder, "pairs")
     assert cli("calibrate", "-o", "file.json")[0] == 0
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("votes.csv").read_bytes())))
     status, _, err = cli("calibrate", "-", "-o", "piped.json")
     assert status == 0, err
     assert json.loads(Path("piped.json").read_text()) == json.loads(Path("file.json").read_text())
-    rows = "minus,tie,plus,label,number\n0,1,4,1,20\n1,3,1,0,10\n4,1,0,-1,9\n"
-    Path("histogram.csv").write_text(rows)
-    Path("btdagg.toml").write_text('[labels]\nfile = "labels.csv"\n')
-    status, out, err = cli("calibrate", "histogram.csv", "-o", "counted.json")
-    assert status == 0, err
-    assert "39 labelled items" in out
 
 
 def test_words_and_data_of_items(folder):

@@ -11,7 +11,6 @@ import pytest
 
 import btdagg
 from btdagg import InputError, PanelModel, calibrate_panel, reference
-from btdagg.model import VotesTable
 from btdagg.model.covariates import Covariate
 from btdagg.votes import Items
 from oracle import oracle
@@ -164,21 +163,11 @@ def test_sql_decides_as_the_model_does(items):
     text = MODEL.to_sql("sqlite", covariates={"price": "cost"})
     labels = MODEL.decide(counts, covariates=known).tolist()
     assert [y for (y,) in connection.execute(f"SELECT {text} FROM c ORDER BY rowid")] == labels
-    connection.execute(
-        "CREATE TABLE votes (item TEXT, judge TEXT, vote INT, standing REAL, price REAL)"
-    )
-    votes = [
-        (f"i{row}", MODEL.judges[judge], side - 1, *(own[row] for own in facts))
-        for row, judge, side in np.argwhere(counts > 0).tolist()
-        for _ in range(counts[row, judge, side])
-    ]
-    connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?)", votes)
-    query = MODEL.to_sql_query("sqlite", VotesTable("votes", judge="judge"), probabilities=True)
-    found = {row[0]: row[4:] for row in connection.execute(query)}
+    written = MODEL.to_sql("sqlite", covariates={"price": "cost"}, probabilities=True)
+    found = connection.execute(f"SELECT {written} FROM c ORDER BY rowid").fetchall()
     p = MODEL.predict_proba(counts, covariates=known)
-    for row, label in enumerate(labels):
-        if f"i{row}" in found:
-            assert found[f"i{row}"] == pytest.approx((label, *p[row].tolist()), rel=1e-9)
+    for row, label, own in zip(found, labels, p.tolist(), strict=True):
+        assert row == pytest.approx((label, *own), rel=1e-9)
 
 
 @pytest.fixture

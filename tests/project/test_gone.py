@@ -29,7 +29,35 @@ SECOND_BODIES_OF_THE_SERVICE = {
     "paths": ("/v1/models",),
     "instead": "one model a server; counts for votes with strength, and for lists of scores",
 }
-THEMES = [SECOND_BODIES_OF_THE_SERVICE]
+SQL_OVER_VOTES = {
+    "files": (
+        "python/btdagg/model/sql/queries.py",
+        "python/btdagg/votes/histogram.py",
+        "tests/promises/test_sql_words.py",
+        "tests/votes/test_histogram.py",
+    ),
+    "names": (
+        "btdagg.DavidsonModel.to_sql_query",
+        "btdagg.GradeModel.to_sql_query",
+        "btdagg.PanelModel.to_sql_query",
+        "btdagg.model.LabelsTable",
+        "btdagg.model.VotesTable",
+        "btdagg.model.histogram_query",
+        "btdagg.model.sql.dialects.DIALECTS.bigquery",
+        "btdagg.model.sql.dialects.DIALECTS.snowflake",
+        "btdagg.model.sql.dialects.DIALECTS.trino",
+        "btdagg.votes.read_histogram",
+        "btdagg.votes.schema.HISTOGRAM",
+    ),
+    "options": ("sql --votes", "sql --labels", "sql --filter"),
+    "headings": (
+        "docs/sql.md#The table of votes",
+        "docs/sql.md#From a project file",
+        "docs/sql.md#Only the decision",
+    ),
+    "instead": "a group-by in the database, `to_sql` over its counts, `sqlglot` for other dialects",
+}
+THEMES = [SECOND_BODIES_OF_THE_SERVICE, SQL_OVER_VOTES]
 
 
 def of(kind):

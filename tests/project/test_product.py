@@ -162,7 +162,7 @@ COMMANDS = {
     "votes": "votes VOTES GRADES",
     "import": "import VOTES -o imported.csv",
     "calibrate": "calibrate VOTES LABELS OPTIONS -o model.json",
-    "sql": "sql model.json --votes votes",
+    "sql": "sql model.json",
     "decide": "decide model.json VOTES OPTIONS -o decided.csv",
     "plan": "plan model.json VOTES LABELS OPTIONS -n N -o rule.json",
     "decide by a rule": "decide rule.json VOTES OPTIONS -o by_rule.csv",

@@ -76,7 +76,15 @@ def test_a_model_with_covariates_decides_alike_by_every_door(tmp_path, cli, post
     # Three databases, where a standing is joined.
     joins = [f"LEFT JOIN standings {name} ON {name}.system = votes.{name}" for name in told]
     less = " - ".join(f"{name}.standing" for name in told)
-    view = f"SELECT votes.item, votes.{vote}, {less} AS standing, length, price FROM votes"
+    if model.scale.mirrored:
+        each = [
+            f"COUNT(CASE WHEN {vote} = {point} THEN 1 END) AS {name}"
+            for name, point in zip(names, model.scale.points, strict=True)
+        ]
+    else:
+        each = [f"AVG({vote}) AS mean"]
+    counted = f"SELECT item, {', '.join([*told, *numbers, *each])} FROM votes"
+    counted = f"({counted} GROUP BY {', '.join(['item', *told, *numbers])}) AS votes"
     kinds = {"item": "int", **dict.fromkeys(told, "text"), "length": "real", "price": "real"}
     for engine in (
         engines.SqliteEngine(tmp_path),
@@ -85,9 +93,7 @@ def test_a_model_with_covariates_decides_alike_by_every_door(tmp_path, cli, post
     ):
         engine.table("votes", {**kinds, vote: "int"}, votes.rows())
         engine.table("standings", {"system": "text", "standing": "real"}, [*STANDINGS.items()])
-        table = f"known AS ({' '.join([view, *joins])})"
-        query = model.to_sql_query(engine.dialect, "known", probabilities=True)
-        found = engine.rows(
-            f"WITH {table} SELECT item, label, {', '.join(chances)} FROM ({query}) q"
-        )
+        columns = model.to_sql(engine.dialect, probabilities=True)
+        source = f"SELECT votes.*, {less} AS standing FROM {' '.join([counted, *joins])}"
+        found = engine.rows(f"SELECT item, {columns} FROM ({source}) AS q")
         same(pl.DataFrame(found, schema=["item", "label", *chances], orient="row"))

@@ -34,7 +34,7 @@ COMMANDS = {
     "certify": "Certify which labels agree with people as often as asked.",
     "plan": "Make a stopping rule and forecast what it saves.",
     "decide": "Decide the label of every item.",
-    "sql": "Print a SQL query that decides every item.",
+    "sql": "Print a model as a SQL expression.",
     "serve": "Serve decisions over HTTP.",
     "paper": "Reproduce the paper's tables.",
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
-from btdagg._util.errors import InputError, expect
+from btdagg._util.errors import expect
 from btdagg.cli.common import (
     FirstVotes,
     Json,
@@ -18,7 +18,6 @@ from btdagg.cli.common import (
     VotesFile,
     keep_what_is_no_model,
     note,
-    parse_filters,
     print_json,
     say,
     what_is_pooled,
@@ -27,7 +26,6 @@ from btdagg.cli.flags import FILE, CommandLine
 from btdagg.cli.prior import (
     PriorOption,
     chosen_prior,
-    neighbours_in,
     neighbours_of,
     what_was_done,
 )
@@ -38,7 +36,6 @@ from btdagg.votes.provenance import Provenance
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from btdagg.votes.histogram import Histogram
     from btdagg.votes.items import Items
     from btdagg.votes.votes import Votes
 
@@ -51,8 +48,7 @@ def calibrate(
         Path | None,
         typer.Argument(
             metavar="LABELS",
-            help="Gold labels (columns item, label; optional group, task). Not needed if VOTES is "
-            "a histogram from btdagg sql --labels.",
+            help="Gold labels (columns item, label; optional group, task).",
         ),
     ] = None,
     output: Annotated[
@@ -69,8 +65,6 @@ def calibrate(
     Ten labelled items are enough if the files also hold other tasks or judges; otherwise label a
     few dozen. All votes that pass the filters are pooled, so filter for one judge and one task. The
     other tasks, judges and criteria then serve as neighbours, which inform the prior.
-
-    A histogram from btdagg sql --labels has both counts and labels, and replaces the two files.
 
     Example: btdagg calibrate votes.csv labels.csv --filter judge=gpt-5.4 -o model.json
     """
@@ -125,45 +119,21 @@ def _read(
     reading: Reading,
     n_votes: int | None,
     is_alone: bool,
-) -> tuple[Votes | Histogram, Items, Mapping[str, Any], list[str]]:
+) -> tuple[Votes, Items, Mapping[str, Any], list[str]]:
     from btdagg.evaluation.comparison import about_strength
-    from btdagg.votes.items import Items
 
-    project, panel, covariates = reading.project, reading.panel, reading.covariates
-    kinds = ["votes"]
-    if labels is not None or project.file("labels") is not None:
-        kinds.append("labels")
-    given = {"votes": votes, "labels": labels}
-    raw = project.read(*((kind, project.place(kind, given[kind])) for kind in kinds))
-    is_histogram = labels is None and "number" in raw[0].columns
-    if len(raw) == 2 and not is_histogram:
-        data = reading.data_of(raw)
-        if covariates is None and panel is None:
-            items = data.votes.labelled(data.gold, n_votes)
-        else:
-            items = data.votes.with_labels(data.gold, n_votes, panel=panel)
-        if covariates is not None:
-            items = items.with_covariates(covariates)
-        neighbours = {} if is_alone else neighbours_of(data, n_votes)
-        if data.votes.kind == "none" or covariates is not None or panel is not None:
-            return data.votes, items, neighbours, []
-        return data.votes, items, neighbours, about_strength(items, warn=True)
-    if not is_histogram:
-        raise InputError(
-            f"LABELS is missing: name a file of labels. ({raw[0].source} is not a histogram from "
-            "btdagg sql --labels: it has no column 'number'.)"
-        )
-    said = {"-n": n_votes, "--set strength": project.keys.get("strength")}
-    said["--set full_margin"] = project.keys.get("full_margin")
-    said |= {"--covariates": covariates, "--set panel": panel}
-    for option, value in said.items():
-        if value is not None:
-            raise InputError(f"{option} needs single votes, but {raw[0].source} is a histogram")
-    everything = btdagg.votes.read_histogram(raw[0])
-    table = everything.filter(parse_filters(reading.filters))
-    counts, gold = table.items()
-    of_histogram = Items(counts=counts, labels=gold, n_unlabelled=table.n_unlabelled)
-    return table, of_histogram, {} if is_alone else neighbours_in(everything, table), []
+    panel, covariates = reading.panel, reading.covariates
+    data = reading.data(votes, labels)
+    if covariates is None and panel is None:
+        items = data.votes.labelled(data.gold, n_votes)
+    else:
+        items = data.votes.with_labels(data.gold, n_votes, panel=panel)
+    if covariates is not None:
+        items = items.with_covariates(covariates)
+    neighbours = {} if is_alone else neighbours_of(data, n_votes)
+    if data.votes.kind == "none" or covariates is not None or panel is not None:
+        return data.votes, items, neighbours, []
+    return data.votes, items, neighbours, about_strength(items, warn=True)
 
 
 def _as_json(calibration: btdagg.Calibration) -> dict[str, Any]:

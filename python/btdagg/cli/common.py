@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from btdagg import DavidsonModel, GradeModel, PanelModel
     from btdagg.project import Project
     from btdagg.votes import Table
-    from btdagg.votes.histogram import Histogram
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 
@@ -333,7 +332,7 @@ def note(*texts: str) -> None:
 
 
 def what_is_pooled(
-    votes: Votes | Histogram, verb: str, by: Sequence[str] = (), *, missing: bool = True
+    votes: Votes, verb: str, by: Sequence[str] = (), *, missing: bool = True
 ) -> list[str]:
     """Return remarks on the strength of votes, on what is pooled, and on missing votes."""
     from btdagg.votes.provenance import Provenance

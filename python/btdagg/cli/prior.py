@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from btdagg.methods import Aggregator
     from btdagg.model.prior import Prior
     from btdagg.pipeline import Fitted
-    from btdagg.votes.histogram import Histogram
     from btdagg.votes.votes import Votes
 
 PriorOption = Annotated[
@@ -95,17 +94,6 @@ def votes_alike(everything: Votes, used: Votes) -> Votes:
     }
     values_of = {column: values for column, values in used_values.items() if values}
     return everything.filter(values_of) if values_of else everything
-
-
-def neighbours_in(everything: Histogram, used: Histogram) -> dict[str, tuple[object, object]]:
-    """Return counts and labels of the tasks and judges of a histogram that are not those used."""
-    by = [column for column in ("task", "judge") if column in everything.columns]
-    used_keys = {key for key, _ in used.partition(by)}
-    return {
-        " ".join(key): part.items()
-        for key, part in everything.partition(by)
-        if key not in used_keys and part.frame["label"].count()
-    }
 
 
 def methods_with_priors(

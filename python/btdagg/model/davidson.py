@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg._util.display import Picture
-    from btdagg.model.sql.queries import VotesTable
 
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
 
@@ -80,46 +79,6 @@ class FittedModel(SavedAsJson, Displayed):
             expected = f"{sorted(cls.SAVED)}; {MADE_ANEW}"
             raise InputError(argument="fields", got=sorted(fields), expected=expected)
         return cls(**scales)
-
-    def to_sql_query(
-        self,
-        dialect: str,
-        votes: VotesTable | str | Sequence[str],
-        *,
-        probabilities: bool = False,
-    ) -> str:
-        """Return one SQL query that decides every item of a table of votes.
-
-        Its columns are `item`, the counts `minus`, `tie`, `plus` and `label`, after any `task` and
-        `judge` to group by. Of grades it has the counts of points and the `mean` instead; counts of
-        a panel are of all judges together.
-
-        Parameters
-        ----------
-        dialect : str
-            As in `to_sql`.
-        votes : VotesTable, str or sequence of str
-            The table and its columns (:class:`btdagg.model.VotesTable`), or its name if every row
-            is a vote with the columns `item` and `vote` (of grades `score`; of a panel also
-            `judge`).
-        probabilities : bool
-            Add the columns `p_minus`, `p_tie` and `p_plus`, or one for each grade.
-
-        Notes
-        -----
-        Votes are -1, 0, 1 or B, tie, A in any case, as text or numbers. NULL and empty texts are
-        missing: an item without votes is a tie with counts of 0, of grades NULL. If a vote is
-        anything else, or of no judge of the panel, counts and label of its item are NULL.
-
-        Examples
-        --------
-        >>> import btdagg
-        >>> model = btdagg.DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
-        >>> query = model.to_sql_query("duckdb", "votes")
-        """
-        from btdagg.model.sql.queries import query_of
-
-        return query_of(self, dialect, votes, probabilities=probabilities)
 
     def __post_init__(self) -> None:
         scale = scale_from(self.scale, "scale")
@@ -364,6 +323,7 @@ class DavidsonModel(FittedModel):
         tie: str | Sequence[str] = "tie",
         plus: str | Sequence[str] = "plus",
         covariates: Mapping[str, str | Sequence[str]] | None = None,
+        probabilities: bool = False,
     ) -> str:
         """Return the decision as one SQL expression over three columns of counts.
 
@@ -372,14 +332,15 @@ class DavidsonModel(FittedModel):
         Parameters
         ----------
         dialect : str
-            SQL dialect: duckdb, postgresql, sqlite, spark, clickhouse, bigquery, snowflake or
-            trino.
+            SQL dialect: duckdb, postgresql, sqlite, spark or clickhouse.
         minus, tie, plus : str or sequence of str
             Columns of the counts, of any integer type, quoted; several parts are a qualified name
             such as ``("v", "minus")``.
         covariates : mapping of str to str or sequence of str, optional
             Columns of covariates that are not called as in the model; NULL is a missing value. A
             standing is a column too, such as a difference of two joined by system.
+        probabilities : bool
+            Return instead the columns of a query, named `label`, `p_minus`, `p_tie` and `p_plus`.
 
         Notes
         -----
@@ -393,4 +354,12 @@ class DavidsonModel(FittedModel):
         """
         from btdagg.model.sql.decisions import to_sql
 
-        return to_sql(self, dialect, minus=minus, tie=tie, plus=plus, covariates=covariates)
+        return to_sql(
+            self,
+            dialect,
+            minus=minus,
+            tie=tie,
+            plus=plus,
+            covariates=covariates,
+            probabilities=probabilities,
+        )

@@ -209,11 +209,13 @@ class GradeModel(FittedModel, Drawn):
         *,
         mean: str | Sequence[str] = "mean",
         covariates: Mapping[str, str | Sequence[str]] | None = None,
+        probabilities: bool = False,
     ) -> str:
         """Return the decision as one SQL expression over a column of mean votes.
 
         Its value is a grade, or NULL if the mean is NULL or off the scale of votes. A query has the
-        mean as ``AVG(score)``. Dialects and columns of covariates are as in `DavidsonModel.to_sql`.
+        mean as ``AVG(score)``. The others are as in `DavidsonModel.to_sql`; with `probabilities`
+        there is a column for each grade, such as `p_0` and `p_1`.
 
         Examples
         --------
@@ -223,7 +225,7 @@ class GradeModel(FittedModel, Drawn):
         """
         from btdagg.model.sql.decisions import grades_to_sql
 
-        return grades_to_sql(self, dialect, mean, covariates)
+        return grades_to_sql(self, dialect, mean, covariates, probabilities=probabilities)
 
     def __str__(self) -> str:
         known = " for an item with average covariates" if self.covariates else ""

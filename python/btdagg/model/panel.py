@@ -196,6 +196,7 @@ class PanelModel(FittedModel, Readable):
         *,
         columns: Mapping[str, tuple[str, str, str]] | None = None,
         covariates: Mapping[str, str | Sequence[str]] | None = None,
+        probabilities: bool = False,
     ) -> str:
         """Return the decision as one SQL expression over three columns of counts per judge.
 
@@ -205,7 +206,9 @@ class PanelModel(FittedModel, Readable):
         """
         from btdagg.model.sql.decisions import to_sql
 
-        return to_sql(self, dialect, columns=columns, covariates=covariates)
+        return to_sql(
+            self, dialect, columns=columns, covariates=covariates, probabilities=probabilities
+        )
 
 
 def panel_features(counts: NDArray[Any], alpha: float, kappa: float) -> tuple[Floats, Floats]:

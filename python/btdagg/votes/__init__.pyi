@@ -1,6 +1,3 @@
-from .histogram import (
-    read_histogram as read_histogram,
-)
 from .items import (
     Confidences as Confidences,
 )

@@ -317,17 +317,6 @@ LABELS = Spec(
     },
     ("task", "item"),
 )
-HISTOGRAM = Spec(
-    ("minus", "tie", "plus", "label", "number"),
-    {
-        "task": names,
-        "judge": names,
-        "label": votes,
-        **dict.fromkeys(("minus", "tie", "plus"), amounts_of_votes),
-        "number": whole_numbers,
-    },
-    (),
-)
 RATINGS = Spec(
     ("item", "rater", "vote"),
     {"item": ids, "rater": ids, "vote": votes},

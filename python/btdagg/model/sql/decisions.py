@@ -10,18 +10,18 @@ from btdagg._util.errors import InputError, expect
 from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 
 # Databases raise an error where a float underflows.
-LEAST_EXPONENT = -700
+_LEAST_EXPONENT = -700
 
 # Sums of a few products are off by a few roundings; risks of a panel that differ by no more are
 # equal.
-PANEL_ROUNDING = 8 * math.ulp(1.0)
+_PANEL_ROUNDING = 8 * math.ulp(1.0)
 
-SIDES = {"minus": -1, "tie": 0, "plus": 1}
+_SIDES = {"minus": -1, "tie": 0, "plus": 1}
 
 # Parameters beyond this overflow the arithmetic of some databases.
 _LARGEST = 1e100
 
-LARGEST_COVARIATE = 1e300
+_LARGEST_COVARIATE = 1e300
 
 # Beyond this |u|, exp(-2 |u|) is below the rounding of 1, and 2 sinh|u| is exp|u|.
 _LARGE_MARGIN = 20
@@ -56,7 +56,7 @@ class Offset(NamedTuple):
         added, known = "", ""
         for covariate in model.covariates:
             column = words.name((columns or {}).get(covariate.name, covariate.name))
-            real, least = as_real(column, words), words.number(LARGEST_COVARIATE)
+            real, least = _as_real(column, words), words.number(_LARGEST_COVARIATE)
             scaled = (
                 f"({real} - {words.number(covariate.centre)}) / {words.number(covariate.scale)}"
             )
@@ -66,23 +66,57 @@ class Offset(NamedTuple):
         return cls(added, known)
 
 
-NO_OFFSET = Offset("", "")
-
-
-def to_sql(model: Any, dialect: str, **columns: Any) -> str:
-    """Return the decision of a model as one SQL expression; see the models' `to_sql`."""
+def to_sql(model: Any, dialect: str, *, probabilities: bool = False, **columns: Any) -> str:
+    """Return the decision of a model as SQL; see the models' `to_sql`."""
     words = dialect_named(dialect)
-    terms, counted = _terms_of(model, words, **columns)
-    return label_of(terms, words, counted, labels=model.label_scale.points)
+    terms, counted = _terms(model, words, **columns)
+    label = _label(terms, words, counted, model.label_scale.points)
+    if not probabilities:
+        return label
+    u, eta, minus_u = terms.u, terms.eta, f"(0 - {terms.u})"
+    return _select_list(model, words, counted, label, [minus_u, eta, u])
 
 
-def grades_to_sql(model: Any, dialect: str, mean: Name, covariates: Any) -> str:
-    """Return the decision of a model of grades as one SQL expression."""
+def grades_to_sql(
+    model: Any, dialect: str, mean: Name, covariates: Any, *, probabilities: bool = False
+) -> str:
+    """Return the decision of a model of grades as SQL; see `GradeModel.to_sql`."""
     words = dialect_named(dialect)
-    return grade_of(model, words, mean, Offset.of(model, words, covariates))
+    offset = Offset.of(model, words, covariates)
+    label = _grade(model, words, mean, offset)
+    if not probabilities:
+        return label
+    _require_finite(beta=model.beta, cuts=max(map(abs, model.intercepts)))
+    column = _as_real(words.name(mean), words)
+    evidence = f"({words.number(model.beta)} * {column}{offset.added})"
+    logits = [
+        f"({words.number(index)} * {evidence} - {words.number(below)})"
+        for index, below in enumerate([0.0, *model.intercepts.cumsum()])
+    ]
+    on_scale = f"({label}) IS NOT NULL"
+    return _select_list(model, words, on_scale, label, logits)
 
 
-def _terms_of(
+def _select_list(model: Any, words: Dialect, known: str, label: str, logits: Sequence[str]) -> str:
+    """Write the columns `label` and `p_...` of a query, the latter from each label's logit."""
+    columns = [f"{label} AS {words.name('label')}"]
+    for name, logit in zip(model.label_names, logits, strict=True):
+        others = [other for other in logits if other != logit]
+        odds = " + ".join(_odds(f"{other} - {logit}", words) for other in others)
+        columns.append(
+            f"CASE WHEN {known} THEN 1 / (1 + ({odds})) END AS {words.name(f'p_{name}')}"
+        )
+    return ", ".join(columns)
+
+
+def _odds(exponent: str, words: Dialect) -> str:
+    """Write exp, of an exponent that neither overflows nor underflows."""
+    least = words.number(_LEAST_EXPONENT)
+    at_most = f"0 - {words.greatest}({least}, 0 - ({exponent}))"
+    return f"EXP({words.greatest}({least}, {at_most}))"
+
+
+def _terms(
     model: Any,
     words: Dialect,
     *,
@@ -91,14 +125,14 @@ def _terms_of(
     **sides: Name,
 ) -> tuple[Terms, str]:
     if not model.judges:
-        names = [words.name(sides.get(side, side)) for side in SIDES]
+        names = [words.name(sides.get(side, side)) for side in _SIDES]
         offset = Offset.of(model, words, covariates)
-        if len(set(names)) < 3 or columns is not None or not set(sides) <= set(SIDES):
+        if len(set(names)) < 3 or columns is not None or not set(sides) <= set(_SIDES):
             raise InputError(f"minus, tie and plus are {', '.join(names)}, expected three columns")
         counted = _are_counts(names, words) + offset.known
-        return model_terms(model, words, names, offset), counted
+        return _pair_terms(model, words, names, offset), counted
     if columns is None:
-        columns = {judge: [f"{side} {judge}" for side in SIDES] for judge in model.judges}
+        columns = {judge: [f"{side} {judge}" for side in _SIDES] for judge in model.judges}
     quoted = {judge: [words.name(name) for name in names] for judge, names in columns.items()}
     names = [name for of_judge in quoted.values() for name in of_judge]
     if (
@@ -113,17 +147,17 @@ def _terms_of(
         absent = " AND ".join(f"{name} IS NULL" for name in quoted[judge])
         conditions.append(f"({absent} OR {_are_counts(quoted[judge], words)})")
     offset = Offset.of(model, words, covariates)
-    return panel_terms(model, words, quoted, offset), " AND ".join(conditions) + offset.known
+    return _panel_terms(model, words, quoted, offset), " AND ".join(conditions) + offset.known
 
 
 def trusted_to_sql(model: Any, dialect: str, threshold: float, **columns: Any) -> str:
     """Write whether the probability of the label is at least a threshold: 1, 0 or NULL."""
     words = dialect_named(dialect)
-    terms, counted = _terms_of(model, words, **columns)
+    terms, counted = _terms(model, words, **columns)
     size, eta = f"ABS({terms.u})", terms.eta
-    label = label_of(terms, words, counted)
+    label = _label(terms, words, counted)
     # Less the largest exponent, so that none overflows.
-    top, least = f"{words.greatest}({size}, {eta})", words.number(LEAST_EXPONENT)
+    top, least = f"{words.greatest}({size}, {eta})", words.number(_LEAST_EXPONENT)
 
     def odds(exponent: str) -> str:
         return f"EXP({words.greatest}({exponent} - {top}, {least}))"
@@ -141,24 +175,19 @@ def trusted_grades_to_sql(
 ) -> str:
     """Write whether a mean vote is in one of some spans: 1, 0, or NULL off the scale of votes."""
     words = dialect_named(dialect)
-    real = as_real(words.name(mean), words)
+    real = _as_real(words.name(mean), words)
     within = [
         f"{real} >= {words.number(low)} AND {real} < {words.number(high)}" for low, high in spans
     ]
     trusted = " OR ".join(within) or "1 = 0"
-    label = grade_of(model, words, mean)
+    label = _grade(model, words, mean, Offset("", ""))
     return f"CASE WHEN ({label}) IS NOT NULL THEN CASE WHEN {trusted} THEN 1 ELSE 0 END END"
 
 
-def grade_of(
-    model: Any,
-    words: Dialect,
-    mean: Name = "mean",
-    offset: Offset = NO_OFFSET,
-) -> str:
+def _grade(model: Any, words: Dialect, mean: Name, offset: Offset) -> str:
     """Write the grade of a mean vote; NULL off the scale of votes."""
     column, points = words.name(mean), model.scale.points
-    is_number, real = words.is_number.format(column), as_real(column, words)
+    is_number, real = words.is_number.format(column), _as_real(column, words)
     added, known = offset
     at = f"({real} + (0{added}) / {words.number(model.beta)})" if added else real
     lowest, *higher = model.label_scale.points
@@ -174,12 +203,10 @@ def grade_of(
     )
 
 
-def model_terms(
-    model: Any, words: Dialect, columns: Sequence[str], offset: Offset = NO_OFFSET
-) -> Terms:
+def _pair_terms(model: Any, words: Dialect, columns: Sequence[str], offset: Offset) -> Terms:
     """Write the terms of counts that are in three columns."""
-    require_finite(beta=model.beta, eta0=model.eta0, gamma=model.gamma)
-    m, t, p = (as_real(column, words) for column in columns)
+    _require_finite(beta=model.beta, eta0=model.eta0, gamma=model.gamma)
+    m, t, p = (_as_real(column, words) for column in columns)
     alpha, kappa = words.number(model.alpha), words.number(model.kappa)
     # ½ ln of a ratio near 1 through atanh, which keeps its relative accuracy.
     margin = (
@@ -197,15 +224,12 @@ def model_terms(
     )
 
 
-def panel_terms(
-    model: Any,
-    words: Dialect,
-    columns: Mapping[str, Sequence[str]],
-    offset: Offset = NO_OFFSET,
+def _panel_terms(
+    model: Any, words: Dialect, columns: Mapping[str, Sequence[str]], offset: Offset
 ) -> Terms:
     """Write the terms of counts that are in three columns for each judge."""
     heard = [judge for judge, on in zip(model.judges, model.heard, strict=True) if on]
-    votes = [[f"COALESCE({as_real(name, words)}, 0)" for name in columns[j]] for j in heard]
+    votes = [[f"COALESCE({_as_real(name, words)}, 0)" for name in columns[j]] for j in heard]
     alpha, kappa = words.number(model.alpha), words.number(model.kappa)
     # A judge without votes has features 0, and what it would add comes from the mean of the rest.
     s = [f"(LN(({p} + {alpha}) / ({m} + {alpha})) / 2)" for m, _, p in votes]
@@ -214,7 +238,7 @@ def panel_terms(
     n_present = f"{words.greatest}({len(votes)} - ({' + '.join(away)}), 1)"
     beta = [b for b, on in zip(model.beta, model.heard, strict=True) if on]
     gamma = [g for g, on in zip(model.gamma, model.heard, strict=True) if on]
-    require_finite(beta=max(beta), eta0=model.eta0, gamma=max(map(abs, gamma)))
+    _require_finite(beta=max(beta), eta0=model.eta0, gamma=max(map(abs, gamma)))
 
     def total(features: Sequence[str], slopes: Sequence[float]) -> str:
         def weighted(of: Sequence[str]) -> str:
@@ -232,12 +256,12 @@ def panel_terms(
         f"({total(s, beta)}{offset.added})" if offset.added else total(s, beta),
         f"({words.number(model.eta0)} + {total(t, gamma)})",
         f"({sizes} + {words.number(abs(model.eta0))} + {slopes})",
-        PANEL_ROUNDING,
-        PANEL_ROUNDING,
+        _PANEL_ROUNDING,
+        _PANEL_ROUNDING,
     )
 
 
-def lead_of(u: str, words: Dialect) -> str:
+def _lead(u: str, words: Dialect) -> str:
     """Write ln(2 sinh|u|)."""
     # A margin below the smallest normal float has no logarithm worth the name.
     size = f"{words.greatest}(ABS({u}), {words.number(3e-308)})"
@@ -245,16 +269,10 @@ def lead_of(u: str, words: Dialect) -> str:
     return f"(CASE WHEN {size} > {_LARGE_MARGIN} THEN {size} ELSE {log_sinh} END)"
 
 
-def label_of(
-    terms: Terms,
-    words: Dialect,
-    counted: str,
-    lead: str | None = None,
-    labels: Sequence[float] = (-1, 0, 1),
-) -> str:
+def _label(terms: Terms, words: Dialect, counted: str, labels: Sequence[float] = (-1, 0, 1)) -> str:
     """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
     u, eta, doubt, rounding, least_u = terms
-    lead = lead or lead_of(u, words)
+    lead = _lead(u, words)
     least = f"{words.number(least_u)} * {doubt}" if least_u else "0"
     minus, tie, plus = labels
     return (
@@ -264,7 +282,7 @@ def label_of(
     )
 
 
-def as_real(column: str, words: Dialect) -> str:
+def _as_real(column: str, words: Dialect) -> str:
     """Write a count as a float: a column may be of a type that compares as text or overflows."""
     return f"CAST({column} AS {words.real})"
 
@@ -273,14 +291,14 @@ def _are_counts(columns: Sequence[str], words: Dialect) -> str:
     """Write the condition that columns hold numbers of at least 0; no NaN is below 2**63."""
     conditions = []
     for column in columns:
-        real = as_real(column, words)
+        real = _as_real(column, words)
         conditions.append(
             f"{words.is_number.format(column)}{real} >= 0 AND {real} < {words.number(2.0**63)}"
         )
     return " AND ".join(conditions)
 
 
-def require_finite(**parameters: float) -> None:
+def _require_finite(**parameters: float) -> None:
     """Check that parameters do not overflow the arithmetic of databases."""
     for name, value in parameters.items():
         expect(abs(value) <= _LARGEST, name, value, f"at most {_LARGEST:g} in size for SQL")
