@@ -257,7 +257,7 @@ def _intervals(
         posterior = replace(posterior, model=model)
     box = np.column_stack(bounds.box())
     box[1] = np.exp(box[1])
-    intervals = posterior.intervals(level=level)
+    intervals: dict[str, ParameterInterval] = posterior.intervals(level=level)
     for (name, interval), (low, high) in zip([*intervals.items()], box.tolist(), strict=True):
         if low > interval.low or high < interval.high:
             ends = max(interval.low, low), min(interval.high, high)

@@ -103,8 +103,9 @@ class Requests:
             **dict.fromkeys(self._numbers, (FiniteFloat, "A covariate, or what it is made of.")),
             **dict.fromkeys(self._texts, (str, "What a covariate is made of.")),
         }
+        a_list: Any = list
         fields: Any = {
-            name: (list[kind] | None, Field(None, description=text))
+            name: (a_list[kind] | None, Field(None, description=text))
             for name, (kind, text) in kinds.items()
         }
         return create_model("Body", __config__=ConfigDict(extra="forbid", strict=True), **fields)
