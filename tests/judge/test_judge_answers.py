@@ -96,25 +96,22 @@ WRITTEN = {
 }
 
 
-@given(PROSE, TRAPS, LAST)
-def test_the_last_one_in_the_form_that_was_asked_for_counts(prose, trap, last):
-    word, choice = last
-    for form, answer in WRITTEN.items():
-        first, end = form.format("A"), form.format(word)
-        text = f"{trap}\n\n{first}\n\n{prose}\n\nSo, having read them again:\n\n{end}"
-        assert parse_verdict(text, answer).vote == VOTES[choice]
+@given(PROSE, st.sampled_from([*WRITTEN]), st.sampled_from([*WRITTEN]), LAST, LAST)
+def test_a_verdict_at_the_end_counts_unless_another_one_contradicts_it(
+    prose, form, asked, first, last
+):
+    end = f"{prose}\n\nSo, having read them again:\n\n{form.format(last[0])}"
+    assert parse_verdict(end, WRITTEN[asked]).vote == VOTES[last[1]]
+    both = parse_verdict(f"{asked.format(first[0])}\n\n{end}", WRITTEN[asked])
+    assert both.vote == (VOTES[last[1]] if first == last else None)
+    assert both.status == ("ok" if first == last else "unparsed")
 
 
 @given(PROSE, st.sampled_from([*WRITTEN]), LAST)
-def test_two_in_another_form_have_to_agree_unless_the_last_is_final(prose, form, last):
-    word, choice = last
-    for asked in WRITTEN.values():
-        if asked.kind != WRITTEN[form].kind:
-            text = f"{form.format('A')}\n\n{prose}\n\nI have read them again.\n\n"
-            vote = parse_verdict(text + form.format(word), asked).vote
-            assert vote == (1 if choice == "first" else None)
-            text += "This is final:\n\n" + form.format(word)
-            assert parse_verdict(text, asked).vote == VOTES[choice]
+def test_a_verdict_that_prose_follows_is_none(prose, form, last):
+    """It may take back the verdict, in words that nobody can list."""
+    text = f"{form.format(last[0])}\n\n{prose}\nThat is what I think of them."
+    assert parse_verdict(text, WRITTEN[form]).vote is None
 
 
 @given(PROSE, TRAPS, st.sampled_from(["[[{}]]", "Verdict: {}", "{} is it: [[{}]]", "so\n\n{}"]))
@@ -154,8 +151,9 @@ def test_long_answers_take_time_in_proportion(text):
 
 def test_what_is_beyond_the_bounds_is_no_vote():
     broken = '{"verdict": "A" x '
-    assert parse_verdict(f"[[A]] {broken * 3}\n\n[[B]]").vote == -1
-    assert parse_verdict(f"[[A]] {broken * 100}").vote is None
+    assert parse_verdict(f"{broken * 3}\n\n[[B]]").vote == -1
+    assert parse_verdict(f"[[A]] {broken * 3}").vote is None
+    assert parse_verdict(f"{broken * 100}\n\n[[B]]").vote is None
     assert parse_verdict("[[A]]\n" * 1001).vote is None
     # An unclear label so far back that it is not looked at does not bring back what was before.
     assert parse_verdict("[[A]]\nVerdict: none\n" + "My choice is hard.\n" * 100).vote is None

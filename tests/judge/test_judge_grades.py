@@ -52,12 +52,19 @@ def graded(store, client=None, items=ITEMS, **options):
 
 _FOURS = (
     *("[[4]]", "Grade: 4/5", "**Final Score:** 4", "So so.\n\n4", "[RESULT] 4", "Rating: [[4]]"),
-    *("4 out of 5", '{"overall_score": 4.0}', "<score>4</score>", "The final grade is 4."),
+    *("4 out of 5", '{"overall_score": 4.0}', "<score>4</score>", "The final grade is [[4]]."),
 )
 _NO_GRADES = (
     *("[[11]]", "[[0]]", "Score: 11", "[[3.5]]", "4.5", '{"grade": 3.5}', '{"grade": true}'),
     *("Grade: 3-4", "Grade: 3,5", "4/10", "Grade: 4 / 10", "Grade: -4", "[[TIE]]", "I say 4"),
-    *("[[4]] or [[5]]", "Grade: 4 or 5", "not [[4]]", "Grade: four", "Score: 4\n\nGrade: 11"),
+    *(
+        "The final grade is 4.",
+        "[[4]] or [[5]]",
+        "Grade: 4 or 5",
+        "not [[4]]",
+        "Grade: four",
+        "Score: 4\n\nGrade: 11",
+    ),
 )
 
 
@@ -76,9 +83,9 @@ def test_a_grade_is_on_its_scale_or_none(text, grade):
     ("text", "grade"),
     [
         *((text, 1) for text in ("[[PASS]]", "Pass", "[[yes]]", '{"verdict": "PASS"}')),
-        *((text, 0) for text in ("Verdict: fail, since it ends", '{"passed": false}', "[[0]]")),
+        *((text, 0) for text in ("Verdict: fail", '{"passed": false}', "[[0]]")),
         *((text, None) for text in ("[[0.5]]", "[[B]]", "Verdict: unclear", "Verdict: not pass")),
-        ("Verdict: pass or fail", None),
+        *((text, None) for text in ("Verdict: pass or fail", "Verdict: fail, since it ends")),
     ],
 )
 def test_pass_and_fail(text, grade):

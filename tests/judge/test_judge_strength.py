@@ -194,11 +194,8 @@ def probabilities(*parts, answer=None):
         (("[[", {"T": 0.5, "A": 0.3, "TI": 0.1}, {"IE": 0.9, "RUE": 0.1}, "]]"), (0, 0.6, 0.3)),
         # The drawn token counts, whether it is in the list or not.
         (("[[", {"B": 0.25, "A": 0.75}, "]]"), (0.25, 0.0, 0.75)),
-        # The last statement is the verdict; articles and other letters are not.
-        (
-            ({"A": 0.9, "B": 0.1}, " text. [[", {"B": 0.8, "A": 0.2}, "]]\nA", " fact."),
-            (0.8, 0.0, 0.2),
-        ),
+        # Articles and other letters are no verdict.
+        (({"A": 0.9, "B": 0.1}, " text. [[", {"B": 0.8, "A": 0.2}, "]]"), (0.8, 0.0, 0.2)),
         (('{"verdict": "', {"A": 0.5, "TIE": 0.5}, '", "why": "A', ' is short"}'), (0, 0.5, 0.5)),
     ],
 )  # fmt: skip

@@ -57,7 +57,18 @@ SQL_OVER_VOTES = {
     ),
     "instead": "a group-by in the database, `to_sql` over its counts, `sqlglot` for other dialects",
 }
-THEMES = [SECOND_BODIES_OF_THE_SERVICE, SQL_OVER_VOTES]
+VERDICTS_IN_PROSE = {
+    "names": (
+        "btdagg.judge.quotations.is_in",
+        "btdagg.judge.statements._DOUBT",
+        "btdagg.judge.statements._RETRACTION",
+        "btdagg.judge.statements._without_lists",
+    ),
+    "instead": "an answer that ends with a tag, a line or a JSON object, or a pattern",
+}
+THEMES = [
+    theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme
+]
 
 
 def of(kind):

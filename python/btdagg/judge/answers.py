@@ -222,11 +222,11 @@ def parse_verdict(
         return alone
     words = words_of(answer.first, answer.second, answer.tie, answer.scale, answer.grades)
     if answer.pattern is None:
-        counted = verdict_of(alone, words, answer.kind, [plain(text) for text in responses])
+        counted = verdict_of(alone, words, [plain(text) for text in responses])
     else:
         counted = None
         for match in re.finditer(answer.pattern, alone, re.MULTILINE):
-            counted = statement_of("pattern", match.span(), match[1], words)
+            counted = statement_of(match.span(), match[1], words)
     if counted is None:
         if _REFUSAL.match(alone):
             return Verdict("refused", reason=alone.partition("\n")[0][:120])

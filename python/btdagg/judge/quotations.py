@@ -175,19 +175,14 @@ def plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def is_in(verdict: str, responses: Sequence[str]) -> bool:
-    """Whether a response, as `plain` has it, holds a verdict word for word."""
-    literal = plain(verdict)
-    return len(literal) >= _SHORTEST and any(literal in response for response in responses)
-
-
 def is_copied(text: str, start: int, end: int, responses: Sequence[str]) -> bool:
     """Whether a verdict stands in a response with the words beside it."""
-    if not is_in(text[start:end], responses):
+    verdict = plain(text[start:end])
+    if len(verdict) < _SHORTEST or not any(verdict in response for response in responses):
         return False
     before = plain(text[max(start - _NEAR, 0) : start]).split()[-_CONTEXT:]
     after = plain(text[end : end + _NEAR]).split()[:_CONTEXT] if len(before) < 2 else []
     if not before and not after:
         return False
-    copied = " ".join([*before, plain(text[start:end]), *after])
+    copied = " ".join([*before, verdict, *after])
     return any(copied in response for response in responses)

@@ -1,18 +1,17 @@
-"""Explicit verdicts in a text, in whatever form, and which of them counts (docs/judge.md)."""
-# Recognisers of tags, objects, labels and last lines find statements; `verdict_of` has the rule.
+"""Explicit verdicts in a text, and the one that it ends with (docs/judge.md)."""
+# Recognisers of tags, objects and lines find statements; `verdict_of` has the rule.
 
 from __future__ import annotations
 
 import json
 import re
-import string
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from btdagg.judge.quotations import is_copied, is_in, is_quoted
+from btdagg.judge.quotations import is_copied, is_quoted
 from btdagg.votes.schema import PASS_WORDS
 
 Kind = Literal["tag", "line", "json"]
@@ -26,18 +25,10 @@ _TIE_WORDS = ("tie", "tied", "same", "equal", "draw")
 _NOUNS = "response|translation|answer|option|candidate|assistant|output|text|model"
 _OPENING = r"(?:[\"'“‘«`*_(\[{<$]|\\?boxed\b|\\(?:text(?:bf|tt)?|mathrm)\b|\\){0,24}\s*"
 _CLOSING = r"\s*[\"'”’»`*_)\]}>$]{0,24}"
-# How a sentence may go on after a verdict: "A.", "A (more fluent)", "A, since ...", "A is better".
-_THEN = (
-    r"(?=\s*$|\s*[.,;:!(—–]|\s+[-–—]+\s|\s+(?:because|since|as|due|wins)\b"
-    r"|\s+(?:is\s+|was\s+)?(?:the\s+)?(?:\w+ly\s+|much\s+|far\s+)?(?:better|best|preferred|winner))"
-)
-
-
 _MARKS = "grade|score|rating|mark"
 _GRADE = r"[-+]?\d{1,9}(?:\.\d{1,9})?"
 _SCORE = r"(\d{1,2}(?:\.\d{1,4})?)(?:\s*/\s*10)?(?!\w|[./]\d)[*_`]{0,3}"
 _STEPS = {">>": 2, "≫": 2, ">": 1, "=": 0, "≈": 0, "<": -1, "<<": -2, "≪": -2}
-
 
 # Keys of objects and labels that state a verdict
 
@@ -47,8 +38,10 @@ _KEYS = (
 )
 _GRADE_KEYS = ("grade", "score", "rating", "mark", "verdict", "pass", "passed", "final", "overall")
 _QUIZ_KEYS = ("answer", "result")  # beside a grade, what was graded
-_OF_NUMBERS = ("grade", "score", "scores", "mark")
-_SUMS_UP = ("final", "overall")
+_LABELS = (
+    r"verdict|winner|judge?ment|decision|preference|preferred|choice|chosen|selection|selected|better"
+    r"|best|answer|output|result|rating|final|overall"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,19 +50,14 @@ class Words:
 
     read: Callable[[re.Match[str]], Points | None]
     exact: re.Pattern[str]  # nothing but a verdict
-    leading: re.Pattern[str]  # a verdict, and how prose goes on
-    doubted: re.Pattern[str]  # what follows takes it back
     asked: str = "verdict"  # the label or key that is asked for
-    keys: tuple[tuple[str, ...], ...] = (
-        _KEYS,
-    )  # of objects, besides: all of a tuple have to agree
+    keys: tuple[tuple[str, ...], ...] = (_KEYS,)  # of objects: all of a tuple have to agree
     always: tuple[str, ...] = ("verdict", "winner")  # state a verdict even if it is no word
     score_keys: tuple[str, ...] = ()  # that have a score each
-    labels: frozenset[str] = frozenset(("verdict", "winner", *_SUMS_UP))  # whoever says them
+    labels: str = _LABELS  # of a line
     has_numbers: bool = False
     types: frozenset[type] = frozenset((str, int))  # of JSON
     brackets: tuple[str, ...] = ("()", "[]", "{}", "<>")  # closed, unless a verdict was cut off
-    last_line: str = "last"  # form of a line that is nothing but a verdict
 
 
 @lru_cache(maxsize=32)
@@ -111,7 +99,7 @@ def _words_of_choices(first: str, second: str, tie: str | None, *, is_steps: boo
         return abs(step) * winner[0], abs(step) * winner[1]
 
     brackets = Words.brackets[:3] if is_steps else Words.brackets
-    return _words(value, word, read, brackets=brackets)
+    return _words(value, read, brackets=brackets)
 
 
 def _words_of_scores(first: str, second: str) -> Words:
@@ -128,13 +116,10 @@ def _words_of_scores(first: str, second: str) -> Words:
 
     return _words(
         head + both,
-        _SCORE,
         read,
-        closing=r"\s*(?:$|[.!](?=\s|$))",
         score_keys=(first.casefold(), second.casefold()),
-        labels=Words.labels | {"score", "scores"},
+        labels=f"{_LABELS}|scores?",
         has_numbers=True,
-        last_line="line",  # also what may be asked for, wherever it is
     )
 
 
@@ -154,174 +139,87 @@ def _words_of_grades(grades: tuple[float, ...]) -> Words:
 
     return _words(
         rf"{head}(?P<word>{word})(?:\s*(?:/|out of)\s*{best})?{another}",
-        word,
         read,
-        other_scale=rf"\s*\(?(?:/|(?:out )?of)\s*(?!{best}(?:\.0)?(?!\.?\d))\d",
         asked="verdict" if is_passing else "grade",
         keys=(_GRADE_KEYS, _QUIZ_KEYS),
         always=_GRADE_KEYS,
-        labels=frozenset(("verdict", "rating", *_OF_NUMBERS, *_SUMS_UP)),
+        labels=f"verdict|final|overall|result|{_MARKS}|scores",
         has_numbers=True,
         types=frozenset((str, int, float, bool)),
     )
 
 
-def _words(
-    verdict: str,
-    word: str,
-    read: Callable[[re.Match[str]], Points | None],
-    *,
-    closing: str = _THEN,
-    other_scale: str = "(?!)",
-    **more: Any,
-) -> Words:
-    value = f"{_OPENING}{verdict}{_CLOSING}"
-    hedge = r"\b(?:or|maybe|perhaps|possibly|(?:could|might|may) (?:also )?be)\b|/"
-    # "A, B", "4; revised 3", "A>B, B>A": nothing but another one follows.
-    replaced = rf"\s*[,;–—-]+\s*(?:(?:no|now|rather|revised|just kidding),?\s+)?(?:{word})"
-    doubted = (
-        r"\s*(?:if|unless|when|means|would|could|might|for|in case|where|or)\b|[^.]*\?"
-        r"|[^.]*?\b(?:only if|but if|unless|provided that)\b"
-        rf"|[^.]*?(?:{hedge})[^.]{{0,24}}?(?<!\w)(?:{word})(?!\w)"
-        rf"|{replaced}(?:[<>=]+(?:{word}))?\W*$|{other_scale}"
-    )
-    patterns = (rf"{value}[.!]?", rf"(?:that\s+)?{value}{closing}", doubted)
-    exact, leading, doubted_by = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
-    return Words(read=read, exact=exact, leading=leading, doubted=doubted_by, **more)
+def _words(verdict: str, read: Callable[[re.Match[str]], Points | None], **more: Any) -> Words:
+    exact = re.compile(f"{_OPENING}{verdict}{_CLOSING}[.!]?", re.IGNORECASE)
+    return Words(read=read, exact=exact, **more)
 
 
 # Which verdict counts
 
-_NEAR = 300  # characters around a verdict that are looked at
 _CONTRADICTED = "verdicts contradict each other"
-_DOUBTED = "negated, conditional or quoted in passing"
-_FINAL = re.compile(
-    r"\b(?:final|finally|overall|ultimately|in conclusion|revised|updated|corrected)\b"
-    r"[^.!?\n]{0,40}\s{0,8}[\W_]{0,16}\Z",
+_NOT_LAST = "the answer does not end with the verdict"
+_NOT_CLOSED = "the verdict is broken off"
+# What may follow the verdict: marks, elements and tokens, and how sure the judge is of it.
+_END = re.compile(
+    r"(?:<[^<>\n]{0,40}>|confidence[\W_]{0,40}(?:is[\W_]{0,40})?\d[\d./%]*(?![^\W_])|[^\w?？]|_)*+\Z",
     re.IGNORECASE,
 )
-_FINAL_AT = re.compile(r"<?(?:final|overall)", re.IGNORECASE)  # a label or an element
-_FINAL_KEY = re.compile(r"[\"'`](?:final|overall)[ _-]", re.IGNORECASE)
-_SENTENCE_ENDS = re.compile(r"[.!?。！？;；]\s|\n")
-# What stands before a verdict in a list of several: a bullet, a name and a colon, cells of a table.
-_ITEM = re.compile(
-    r"[^\w\n]{0,16}(?P<name>\|[^\n]*\||(?:\d+\.)?[^\n:.!?\[\]{}<>]{1,40}(?::|=| [-–—]))?"
-    r"[^\w\n]{0,16}"
-)
-_HEADING = re.compile(r"\s{0,16}(?:#.*|[^\w\n]{0,16}(?:\d+\.)?[^\n.!?]{1,40}[:*][\s*_]{0,8})")
 
 
 class Statement(NamedTuple):
     """A verdict in a text, as the points of each response (None: `why` says so)."""
 
-    # One that does not `count` is no verdict, but may contradict the one before it.
-
-    form: str  # tag, line or json; others are never asked for
     start: int
     end: int
     verdict: Points | None
     why: str = ""
-    counts: bool = True
     fields: dict[str, Any] | None = None  # of a JSON object
 
 
-def verdict_of(
-    text: str, words: Words, kind: Kind, responses: Sequence[str] = ()
-) -> Statement | None:
-    """Return the verdict that counts, or why none does; None where nothing is stated."""
-    # The last of the kind asked for; else one marked as final, if last; else all have to agree.
-    # Nothing that follows may differ.
+def verdict_of(text: str, words: Words, responses: Sequence[str] = ()) -> Statement | None:
+    """Return the verdict that a text ends with, or why it is none; None where nothing is stated.
+
+    Every other verdict of the text has to be the same, unless it is a quotation.
+    """
     statements = [
-        _unless_quoted(text, statement, responses) for statement in _statements(text, words, kind)
+        statement
+        for statement in _statements(text, words)
+        if not is_quoted(text, statement.start, statement.end)
+        and not is_copied(text, statement.start, statement.end, responses)
     ]
-    verdicts = [statement for statement in statements if statement.counts]
-    if not verdicts:
-        unclear = [
-            statement for statement in statements if statement.form and statement.verdict is None
-        ]
-        return unclear[-1] if unclear else None
-    in_form = [verdict for verdict in verdicts if verdict.form == kind]
-    chosen = (in_form or verdicts)[-1]
-    # A response that holds a verdict may have been repeated in any form.
-    is_planted = responses and any(
-        is_in(text[verdict.start : verdict.end], responses) for verdict in verdicts
-    )
-    if is_planted or (not in_form and not _is_final(text, chosen)):
-        chosen = _agreed(verdicts)
-    later = [statement for statement in statements if statement.start > chosen.start]
-    unlike = [statement for statement in later if statement.verdict != chosen.verdict]
-    if unlike and chosen.verdict is not None:
-        return chosen._replace(verdict=None, why=unlike[-1].why or _CONTRADICTED)
-    return chosen
+    if not statements:
+        return None
+    last = statements[-1]
+    if last.verdict is None:
+        return last
+    if any(statement.verdict not in (None, last.verdict) for statement in statements):
+        return last._replace(verdict=None, why=_CONTRADICTED)
+    if not _END.match(text, last.end) or not _is_announced(text, last.start):
+        return last._replace(verdict=None, why=_NOT_LAST)
+    return last
 
 
-def _statements(text: str, words: Words, kind: Kind) -> list[Statement]:
-    objects = _objects(text, words)
-    begins, ends = [span.start for span in objects], [span.end for span in objects]
-
-    def outside(statements: Iterable[Statement]) -> list[Statement]:
-        places = ((bisect_right(begins, statement.start), statement) for statement in statements)
-        return [statement for k, statement in places if not k or statement.start >= ends[k - 1]]
-
-    found = _without_lists(text, objects)
-    for recogniser in (_tags, _labels):
-        found += _without_lists(text, outside(recogniser(text, words)))
-    # What takes back the last verdict in the form asked for may follow it without a stop.
-    asked = (statement.end for statement in found if statement.counts and statement.form == kind)
-    found += outside(_retractions(text, max(asked, default=0)))
-    places = sorted(statement.start for statement in found)
-    for bare in outside(_bare(text, words, kind)):
-        k = bisect_left(places, bare.start)
-        if k == len(places) or places[k] > bare.end:
-            found.append(bare)
-    return sorted(found, key=lambda statement: statement.start)
+def _statements(text: str, words: Words) -> list[Statement]:
+    found = _objects(text, words)
+    for others in (_tags(text, words), _lines(text, words)):
+        inside = [(statement.start, statement.end) for statement in found]
+        starts = [start for start, _ in inside]
+        for statement in others:
+            k = bisect_right(starts, statement.end) - 1
+            if k < 0 or inside[k][1] <= statement.start:
+                found.append(statement)
+        found.sort(key=lambda statement: statement.start)
+    return found
 
 
-def _unless_quoted(text: str, statement: Statement, responses: Sequence[str]) -> Statement:
-    if not statement.form or statement.verdict is None:
-        return statement
-    place = text, statement.start, statement.end
-    return _unless_doubted(statement, is_quoted(*place) or is_copied(*place, responses))
-
-
-def _is_final(text: str, stated: Statement) -> bool:
-    before = text[max(stated.start - _NEAR, 0) : stated.start]
-    is_key = stated.fields is not None and _FINAL_KEY.search(text, stated.start, stated.end)
-    return bool(is_key or _FINAL_AT.match(text, stated.start) or _FINAL.search(before))
-
-
-def _without_lists(text: str, statements: list[Statement]) -> list[Statement]:
-    """Take what is in one sentence, or line after line, for choices, if not all of it agrees."""
-    runs: list[list[Statement]] = []
-    for statement in statements:
-        if runs and _are_items(text, runs[-1][-1], statement) and not _is_final(text, statement):
-            runs[-1].append(statement)
-        else:
-            runs.append([statement])
-    listed = [len({statement.verdict for statement in run}) > 1 for run in runs]
-    return [
-        statement._replace(verdict=None, why=_CONTRADICTED, counts=False) if is_list else statement
-        for run, is_list in zip(runs, listed, strict=True)
-        for statement in run
-    ]
-
-
-def _are_items(text: str, first: Statement, second: Statement) -> bool:
-    """Whether two are in one sentence, in lines that begin alike, or under their own headings."""
-    between = text[first.end : min(second.start, first.end + _NEAR)]
-    if any(_retractions(between)):
-        return False
-    if not _SENTENCE_ENDS.search(between):
-        return True
-    *above, before = text[max(first.start - _NEAR, 0) : first.start].split("\n")
-    _, *middle, last = between.split("\n") if "\n" in between else ("", "-", "")
-    heads = _ITEM.fullmatch(before), _ITEM.fullmatch(last)
-    if None in heads:
-        return False
-    if headings := [line for line in middle if line.strip()]:
-        headings += [line for line in above if line.strip()][-1:]
-        return len(headings) == 2 and all(map(_HEADING.fullmatch, headings))
-    return not middle or all(head and head["name"] for head in heads)
+def statement_of(span: tuple[int, int], value: object, words: Words) -> Statement:
+    """Return a statement of a value that is nothing but a verdict."""
+    match = words.exact.fullmatch(str(value).strip()) if type(value) in words.types else None
+    verdict = words.read(match) if match else None
+    if verdict is not None:
+        return Statement(*span, verdict)
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    return Statement(*span, None, f"not one of the allowed words: {shown[:40]}")
 
 
 def _agreed(statements: Sequence[Statement]) -> Statement:
@@ -330,49 +228,29 @@ def _agreed(statements: Sequence[Statement]) -> Statement:
     return statements[-1]
 
 
-def statement_of(form: str, span: tuple[int, int], value: object, words: Words) -> Statement:
-    """Return a statement of a value that is nothing but a verdict."""
-    match = words.exact.fullmatch(str(value).strip()) if type(value) in words.types else None
-    return _statement(form, span, words.read(match) if match else None, value)
-
-
-def _statement(
-    form: str, span: tuple[int, int], verdict: Points | None, value: object
-) -> Statement:
-    if verdict is not None:
-        return Statement(form, *span, verdict)
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    return Statement(form, *span, None, f"not one of the allowed words: {shown[:40]}")
-
-
-def _unless_doubted(statement: Statement, doubt: object) -> Statement:
-    """Take a verdict for none if the words around it do not stand by it."""
-    return statement._replace(verdict=None, why=_DOUBTED, counts=False) if doubt else statement
-
-
-# What stands before a verdict that is not meant: "not [[A]]", "it would be [[A]]", "if so, [[A]]".
-_DOUBT = re.compile(
-    r"(?:\b(?:not|never|cannot|neither|nor|than|instead of|could|might|may|should|either)|n['’]t"
-    r"|(?:\bwould|['’]d)(?=\s+(?:be|have|become)\b))(?:\s+\w+){0,3}\s*[\"'“‘`*_]*$"
-    r"|(?:\b(?:no(?:\s+es)?|reject|disagree with|nicht|kein|pas|не)|不是|不选)\s*[\"'“‘`*_]*$"
-    r"|(?:^\W*|\bthe\s+)(?:loser|(?:worse|weaker|worst|losing)(?:\s+\w+)?)(?:\s+is|:)[\s\"'“‘`*_]*$"
-    r"|\b(?:if|unless|suppose|assuming|had(?:\s+\w+){1,3}\s+been|not\s+(?:\w+\s+)?final)\b",
+# What may stand before a tag or an object in its sentence: words that only announce it.
+_LEAD = re.compile(
+    rf"(?:(?:so|thus|hence|therefore|here|the|my|our|this|it|is|as|i|d|ll|would|will|say|choose|pick"
+    r"|select|prefer|judge|give|rate|vote for|go with|revised|updated|corrected|winning|one"
+    rf"|evaluation|assessment|json|判定|{_LABELS}|{_MARKS}|scores|{_NOUNS})\s)*",
     re.IGNORECASE,
 )
+_MARKUP = re.compile(
+    r"<[^<>\n]{0,40}>|\\?\bboxed\b|\\(?:text(?:bf|tt)?|mathrm)\b|[\W_]", re.IGNORECASE
+)
+_SENTENCE_ENDS = re.compile(r"[.!?。！？;；]\s|\n")
+_NEAR = 300  # characters before a verdict that are looked at
 
 
-def _sentence_before(text: str, start: int) -> str:
-    return _SENTENCE_ENDS.split(text[max(start - _NEAR, 0) : start])[-1]
+def _is_announced(text: str, start: int) -> bool:
+    """Whether nothing in the sentence before a verdict says anything else."""
+    sentence = _SENTENCE_ENDS.split(text[max(start - _NEAR, 0) : start])[-1]
+    words = _MARKUP.sub(" ", sentence).split()
+    return _LEAD.fullmatch("".join(f"{word} " for word in words)) is not None
 
 
 # Tags
 
-# "[[A]] is too long": a name and no verdict.
-_AS_SUBJECT = re.compile(
-    r"\s+(?:is|was|has|does|did|lacks|fails|misses|ends|says|gives)\b"
-    r"(?!\s+(?:(?!not\b|never\b)\w+\s+)?(?:better|best|preferred|the winner))|\s*ではな",
-    re.IGNORECASE,
-)
 _TAG = re.compile(
     r"[\[<](?:(?<=\[)\[([^\[\]\n]{1,40})\]\]"  # what begins with [ or < is soon found
     r"|(?<=<)((?:final_)?(?:verdict|answer|choice|decision|winner|(?P<scores>scores?|grade|rating)))>"
@@ -380,34 +258,21 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _MOST_TAGS = 1000  # no answer that means anything has more, and the words around each take time
-_QUOTES = "\"'“‘”’`«»"
 
 
 def _tags(text: str, words: Words) -> Iterator[Statement]:
     for number, tag in enumerate(_TAG.finditer(text)):
         if number == _MOST_TAGS:
-            yield Statement("tag", len(text), len(text), None, "too many verdicts")
+            yield Statement(len(text), len(text), None, "too many verdicts")
             return
-        if tag["scores"] and not words.has_numbers:
-            continue
-        before = _sentence_before(text, tag.start())
-        after = text[tag.end() : tag.end() + _NEAR].partition("\n")[0].lstrip("\"'”’`*_)")
-        is_quoted = before.endswith(tuple(_QUOTES)) and before.strip(_QUOTES + " *_>")
-        is_doubted = _DOUBT.search(before) or words.doubted.match(after) or _AS_SUBJECT.match(after)
-        yield _unless_doubted(
-            statement_of("tag", tag.span(), tag[1] or tag[4], words), is_quoted or is_doubted
-        )
+        if words.has_numbers or not tag["scores"]:
+            yield statement_of(tag.span(), tag[1] or tag[4], words)
 
 
 # Objects
 
 _AROUND_KEYS = re.compile(rf"^(?:final|my|overall)[ _-]|[ _-](?:{_NOUNS})$")
 _OBJECT = re.compile(r"\{\s*[\"'`\w]")
-# An object that is nearly JSON (other quotes, a comma too many), and its fields.
-_NEARLY = re.compile(r"\{[^{}]*\}")
-_FIELD = re.compile(
-    r"[{,\n][ \t]{0,40}[\"'`]?(\w[\w -]{0,40})[\"'`]? ?: {0,40}[\"']([^\"'\n]*)[\"'](?=\s*[,}\n])"
-)
 _MOST = 64  # broken objects that are looked at: no answer that means anything has more
 
 
@@ -423,14 +288,12 @@ def _objects(text: str, words: Words) -> list[Statement]:
             n_broken += 1
             if n_broken == _MOST:
                 end = len(text)
-                found.append(Statement("json", end, end, None, "too many broken objects"))
+                found.append(Statement(end, end, None, "too many broken objects"))
                 break
-            nearly = _NEARLY.match(text, start)
-            place = nearly.end() if nearly else start + 1
-            fields = _fields(_FIELD.findall(text, start, place))
+            place = start + 1
+            continue
         if statement := _in_object(fields, words):
-            statement = statement._replace(start=start, end=place)
-            found.append(_unless_doubted(statement, _DOUBT.search(_sentence_before(text, start))))
+            found.append(statement._replace(start=start, end=place))
     return found
 
 
@@ -461,10 +324,10 @@ def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
         both = ", ".join(str(fields.get(name)) for name in words.score_keys)
         if fields.keys().isdisjoint(words.score_keys):
             return None
-        return statement_of("json", (0, 0), both, words)._replace(fields=fields)
+        return statement_of((0, 0), both, words)._replace(fields=fields)
     for keys in ((words.asked,), *words.keys):
         values = [(key, fields[key]) for key in keys if not isinstance(fields.get(key, {}), dict)]
-        stated = [(key, statement_of("json", (0, 0), value, words)) for key, value in values]
+        stated = [(key, statement_of((0, 0), value, words)) for key, value in values]
         if read := [
             statement for key, statement in stated if statement.verdict or key in words.always
         ]:
@@ -473,114 +336,45 @@ def _of_fields(fields: dict[str, Any], words: Words) -> Statement | None:
     return None
 
 
-# Labels
+# Lines
 
-_JUDGEMENTS = "rating|judge?ment|decision|preference|choice|answer|result"
-# In small letters, as is what is searched: to search regardless of case takes ten times as long.
-_QUALIFIED = rf"( (?:{_NOUNS})| \((?:final|revised|updated|corrected)\))?[ *_`]{{0,16}}"
-_LABEL = re.compile(
-    rf"(verdict|winner|(?:final|overall)(?={_QUALIFIED.replace('(', '(?:', 1)}[:=])|grade|scores?"
-    rf"|mark|{_JUDGEMENTS}|output|selection|selected|chosen|better|best|preferred)"
-    rf"{_QUALIFIED}([:=\]]|->|→|(?:is|changed to)\b) {{0,40}}"
-)
-_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # keeps the length
-# "So my final verdict: A", but not "Fluency verdict: A" or "it says 'Verdict: A'".
-_LEAD = re.compile(
-    r"(?<![0-9a-z_\u00c0-\u2e7f])"
-    r"((?:(?:so|thus|hence|therefore|the|my|our|this|final|overall|revised|updated"
-    r"|corrected|new)\b[ ,*_]{1,8}){0,6})\Z"
-)
-_MINE = re.compile(r"\b(?:final|my|revised|updated|corrected)\b")
-_OF_PROSE = ("better", "best", "preferred")
-_IN_PASSING = re.compile(rf"[\w{_QUOTES}][ *_]*\Z")
-_LINE_BEGINS = re.compile(r"(?:\A|\n)[\W_]{0,24}\Z")
-_SENTENCE_BEGINS = re.compile(r"(?:\A|\n|[.!?。！？;；]\s|[\u2e80-\U0010ffff])[\W_]{0,24}\Z")
-_STOPS = re.compile(r"\s*(?:[.!;]|$)")
-_NUMBER = re.compile(r"\W{0,8}\d")
-
-
-def _labels(text: str, words: Words) -> Iterator[Statement]:
-    small = text.translate(_SMALL)
-    last = _place_of_last_line(text)
-    for label in _LABEL.finditer(small):
-        begin, end = label.span()
-        noun, sign = label[1], label[3]
-        value = text[end : end + _NEAR].partition("\n")[0]
-        match = words.leading.match(value)
-        points = words.read(match) if match and _is_closed(match[0], words) else None
-        is_number = words.has_numbers and _NUMBER.match(value)
-        is_explicit = points or ((noun == "verdict" or is_number) and not _TAG.search(value))
-        if noun in _SUMS_UP and not (match and _STOPS.match(value, match.end())):
-            continue  # a word of prose
-        lead = _LEAD.search(small, max(begin - 64, 0), begin)
-        if not is_explicit or lead is None or (noun in _OF_NUMBERS and noun not in words.labels):
-            continue
-        before = small[max(lead.start() - 32, 0) : lead.start()]
-        at_line, at_sentence = _LINE_BEGINS.search(before), _SENTENCE_BEGINS.search(before)
-        is_own, is_mine = (
-            noun in words.labels or (noun == "preferred" and label[2]),
-            _MINE.search(lead[1]),
-        )
-        if is_own:
-            counts = at_sentence is not None
-        elif is_mine:  # "the final answer is B" may be of a quiz that was answered
-            counts = bool(at_line or (at_sentence and sign != "is"))
-        else:
-            counts = at_line is not None and begin >= last
-        is_heading = not (is_own or is_mine) and (lead[1] or sign not in (":", "=", "]"))
-        if is_heading and points and at_sentence and noun in _OF_PROSE:
-            counts = False  # "The better one is B" only speaks against another
-        elif is_heading or (not at_sentence and not lead[1] and _IN_PASSING.search(before)):
-            continue
-        if points or counts:
-            span = begin, end + (match.end() if match else 0)
-            form = "line" if noun == words.asked else "label"
-            found = _statement(form, span, points, value)._replace(counts=counts)
-            yield _unless_doubted(found, match and words.doubted.match(value, match.end()))
-
-
-# "Wait, no."
-_RETRACTION = re.compile(
-    r"[.!?;,:\n。—–-]\s?[\W_]{0,8}(?:(?:but|oh|hm+|no)\b,?\s+)?(?:wait|hold on|scratch that"
-    r"|strike that|oops|my mistake|correction|erratum|edit:|actually|sorry|no[,:]|i meant"
-    r"|on (?:second thought|reflection)|i take (?:it|that) back|i changed? my mind"
-    r"|let me reconsider|更正|等等|不对)(?!\w)"
-)
-
-
-def _retractions(text: str, start: int = 0) -> Iterator[Statement]:
-    for match in _RETRACTION.finditer("\n" + text[start:].translate(_SMALL)):
-        end = start + match.end() - 1
-        yield Statement("", end, end, None, "taken back", counts=False)
-
-
-# A last line
-
-_AFTER_THE_LAST_LINE = re.compile(r"```|[\W_]*confidence\b|$", re.IGNORECASE)
 _LINE = re.compile(r"[^\n]+")
+_LABEL = (
+    r"[\W_]{{0,24}}(?:(?:so|thus|hence|therefore|the|my|our|this|final|overall|revised|updated"
+    r"|corrected|new)[ ,*_]{{1,8}}){{0,6}}({labels})(?: (?:{nouns}))?"
+    r"(?: \((?:final|revised|updated|corrected)\))?[ *_`]{{0,16}}(?:[:=\]]|->|→)"
+)
 
 
-def _place_of_last_line(text: str) -> int:
-    end = len(text)
-    while True:
-        start = text.rfind("\n", 0, end) + 1
-        if start == 0 or not _AFTER_THE_LAST_LINE.match(text[start:end].strip()):
-            return start
-        end = start - 1
+def _lines(text: str, words: Words) -> Iterator[Statement]:
+    """Read lines such as "Verdict: A", and a last line that is nothing but a verdict."""
+    label = _label_of(words.labels)
+    last = None
+    for line in _LINE.finditer(text):
+        if not _END.match(line[0]):
+            last = line
+        if named := label.match(line[0]):
+            value = line[0][named.end() :].strip()
+            statement = statement_of(line.span(), value, words)
+            if statement.verdict is not None and not _is_closed(value, words):
+                statement = statement._replace(verdict=None, why=_NOT_CLOSED)
+            if statement.verdict is not None or named[1].casefold() == words.asked:
+                yield statement
+    if last is None or label.match(last[0]):
+        return
+    line = last[0].strip()
+    match = words.exact.fullmatch(line)
+    if match is None or not _is_closed(line, words, both=True):
+        return
+    is_letter = len(line.strip(" \t*_.!")) == 1 and line.islower()
+    is_heading = match.groupdict().get("noun") and "(" not in line
+    if line == text or not (is_letter or is_heading):
+        yield statement_of(last.span(), line, words)
 
 
-def _bare(text: str, words: Words, kind: Kind) -> Iterator[Statement]:
-    """Read a last line that is nothing but a verdict; a letter alone has to be capital."""
-    first = 0 if words.last_line == kind else _place_of_last_line(text)
-    for place in _LINE.finditer(text, first):
-        line = place[0].strip()
-        match = words.exact.fullmatch(line)
-        if match is None or not _is_closed(line, words, both=True):
-            continue
-        is_letter = len(line.strip(" \t*_.!")) == 1 and line.islower()
-        is_heading = match.groupdict().get("noun") and "(" not in line
-        if line == text or not (is_letter or is_heading):
-            yield _statement(words.last_line, place.span(), words.read(match), line)
+@lru_cache(maxsize=8)
+def _label_of(labels: str) -> re.Pattern[str]:
+    return re.compile(_LABEL.format(labels=labels, nouns=_NOUNS), re.IGNORECASE)
 
 
 def _is_closed(text: str, words: Words, *, both: bool = False) -> bool:
