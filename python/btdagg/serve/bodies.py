@@ -89,10 +89,10 @@ class Requests:
     def _body(self) -> type[BaseModel]:
         sides = self._sides
         row: Any = Annotated[list[_Count], Field(min_length=len(sides), max_length=len(sides))]
-        vote: tuple[Any, str] = (str | float | None, "Null is a missing score.")
+        vote: Any = (str | float | None, "Null is a missing score.")
         if self.scale.mirrored:
             vote = (str | _Integer | None, "-1, 0, 1, or B, tie, A; null is a missing vote.")
-        kinds: dict[str, tuple[Any, str | None]] = {
+        kinds: dict[str, Any] = {
             "counts": (row, f"Counts of each item: {', '.join(sides)}."),
             "item": (str | _Integer, "All texts, or all integers."),
             "sample": (_Integer, None),
@@ -103,11 +103,10 @@ class Requests:
             **dict.fromkeys(self._numbers, (FiniteFloat, "A covariate, or what it is made of.")),
             **dict.fromkeys(self._texts, (str, "What a covariate is made of.")),
         }
-        a_list: Any = list
-        fields: Any = {
-            name: (a_list[kind] | None, Field(None, description=text))
-            for name, (kind, text) in kinds.items()
-        }
+        fields: Any = {}
+        for name, described in kinds.items():
+            kind: Any = described[0]
+            fields[name] = list[kind] | None, Field(None, description=described[1])
         return create_model("Body", __config__=ConfigDict(extra="forbid", strict=True), **fields)
 
     def read_json(self, body: bytes) -> RequestItems:
