@@ -2,7 +2,7 @@
 
 Peers: a plain NumPy dynamic program, state by state, and one layer at a time; copying the counts;
 polars' group_by of the same rows. Prints Markdown tables. `--smoke` runs everything on little data;
-`--only speed,regimes,rb2,covariates,strength,drift` runs a part. Tables of real votes need the
+`--only speed,regimes,rb2,covariates,drift` runs a part. Tables of real votes need the
 public votes, in the folder that the environment variable BTDAGG_SHARED names.
 """
 
@@ -37,14 +37,13 @@ EPSILON = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="little data, one repetition")
-    parser.add_argument("--only", default="speed,regimes,rb2,covariates,strength,drift")
+    parser.add_argument("--only", default="speed,regimes,rb2,covariates,drift")
     arguments = parser.parse_args()
     parts = {
         "speed": speed,
         "regimes": regimes,
         "rb2": real_votes,
         "covariates": known_of_items,
-        "strength": strengths,
         "drift": drift,
     }
     print(
@@ -356,69 +355,6 @@ def known_and_alone(cell, n: int, full: np.ndarray, size: int, seed: int) -> lis
         np.abs(followed.labels - gold).mean(),
         np.abs(with_known.labels - gold).mean(),
     ]
-
-
-def strengths(smoke: bool) -> None:
-    """Changed labels of votes with a strength against their forecast, from few labels."""
-    cells = {"simulated": [leaning(3000, *how) for how in ((0.7, 1.5), (1.2, 2.0), (0.4, 0.8))]}
-    shared = Path(os.environ.get("BTDAGG_SHARED", Path(__file__).parents[2] / "shared"))
-    if (shared / "data").is_dir():
-        cells["RewardBench 2"] = rb2_margins(shared / "data")
-    print("| judges | labels | strengths | changed | forecast | votes | forecast |")
-    print("|---|---:|---|---:|---:|---:|---:|")
-    for (judges, own), size in itertools.product(cells.items(), (30, 100, 300)):
-        rows = {"of sums": [], "of votes": []}
-        for place, number in itertools.product(
-            range(len(own)), range(1 if smoke else 60 // len(own))
-        ):
-            votes, gold = own[place]
-            order = np.random.default_rng([place, number, size]).permutation(len(gold))
-            known, rest = order[:size], order[size:]
-            counts = parts_of(votes).sum(axis=1)
-            model = calibrate(counts[known], gold[known], prior="weak").model
-            for name, found in rows.items():
-                single = np.abs(votes[known]).ravel() if name == "of votes" else None
-                seen = fit_votes(counts[known], gold[known], strengths=single)
-                rule = StoppingRule.risk_bounded(model, 8, seen, epsilon=EPSILON)
-                followed = rule.follow(votes[rest])
-                changed = (followed.labels != model.decide(counts[rest])).mean()
-                mean_votes = followed.n_votes.mean()
-                found.append((changed, rule.change_rate, mean_votes, rule.expected_votes))
-        for name, found in rows.items():
-            changed, forecast, used, expected = np.mean(found, axis=0)
-            row = f"{changed:.2%} | {forecast:.2%} | {used:.2f} | {expected:.2f}"
-            print(f"| {judges} | {size} | {name} | {row} |", flush=True)
-
-
-def leaning(n: int, noise: float, full_margin: float):
-    """Votes of items that lean to a side, with normal noise, cut off at a whole win; labels."""
-    rng = np.random.default_rng(3)
-    lean = rng.normal(size=n)
-    votes = (rng.normal(lean[:, None], noise, size=(n, 8)) / full_margin).clip(-1, 1)
-    shown = lean + rng.normal(0, 0.3, n)
-    return np.rint(votes * 1024) / 1024, np.where(np.abs(shown) < 0.4, 0, np.sign(lean)).astype(int)
-
-
-def rb2_margins(data: Path):
-    """Votes with the strength of their margins, in order, and labels of each judge and task."""
-    text = pl.col("item", "task", "judge", "template", "temperature").cast(pl.String)
-    votes = pl.read_parquet(data / "rb2/votes.parquet").with_columns(text)
-    votes = votes.filter(template="base", temperature="default").drop_nulls("vote")
-    margin = pl.col("vote") * pl.col("margin")
-    full = 2 * margin.abs().mean().over("judge")
-    votes = votes.with_columns(strength=(margin / full).clip(-1, 1))
-    labels = pl.read_csv(data / "rb2/labels.csv").select("item", "label")
-    cells = []
-    for _, rows in sorted(votes.group_by("judge", "task")):
-        wide = rows.pivot(on="sample", index="item", values="strength").drop_nulls().sort("item")
-        wide = wide.join(labels, on="item", maintain_order="left")
-        own = wide.select(str(k) for k in range(8)).to_numpy()
-        cells.append((np.rint(own * 1024) / 1024, wide["label"].to_numpy()))
-    return cells
-
-
-def parts_of(votes: np.ndarray) -> np.ndarray:
-    return np.stack([np.maximum(-votes, 0), 1 - np.abs(votes), np.maximum(votes, 0)], axis=-1)
 
 
 # Drift

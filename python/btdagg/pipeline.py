@@ -188,6 +188,12 @@ class Pipeline:
         )
         if isinstance(self.rule, RuleKind):
             self.rule.refuse_out_of_range(judging.n, judging.step, self.labels.scale)
+            has_strength = judging.gives_strength if strength is None else strength != "none"
+            expected = (
+                "lossless, the only rule for votes with strength (strength none: whole votes)"
+            )
+            is_of_whole = not (scale.mirrored and has_strength)
+            expect(is_of_whole or self.rule.value is None, "stop", self.rule.name, expected)
         self.pairs = _with_tasks(pairs if isinstance(pairs, Pairs) else read_pairs(pairs))
         _refuse_other_labels(self.pairs, self.labels)
         is_shared = not scale.mirrored and self.pairs.frame["item"].is_duplicated().any()
@@ -325,7 +331,7 @@ class Pipeline:
         calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
             arguments = calibration.model, judging.n, items.counts, items.labels
-            rule = rule.learn(*arguments, step=judging.step, strengths=votes.strengths())
+            rule = rule.learn(*arguments, step=judging.step)
         notes += [*calibration.warnings, *filter(None, [used_in_words(calibration.model, {})])]
         certificate = None
         if self.agreement is not None:

@@ -57,6 +57,7 @@ def written(tmp_path_factory):
         StoppingRule.risk_bounded(model, 6, votes),
         StoppingRule.cost_optimal(model, 6, votes, price=0.01),
         StoppingRule.lossless(of_grades, 6),
+        StoppingRule.lossless(model, 6, strengths=True),
     ]
     certificates = [
         btdagg.certify(counts, labels),

@@ -158,14 +158,7 @@ def plan(
     if fitted.provenance is not None:
         say_differences(fitted.provenance.other_values(data.votes.provenance.as_dict()))
     with differences_said():
-        rule = kind.learn(
-            fitted,
-            n_votes,
-            items.counts,
-            items.labels,
-            step=step,
-            strengths=data.votes.strengths(),
-        )
+        rule = kind.learn(fitted, n_votes, items.counts, items.labels, step=step)
     planned = online.plan(
         items,
         n_items=n_items,

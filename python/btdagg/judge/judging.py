@@ -245,6 +245,11 @@ class Judging:
         )
 
     @property
+    def gives_strength(self) -> bool:
+        """Whether votes will have a strength: a margin, or the probability of each verdict."""
+        return self.prompt.answer.scale != "choice" or self.confidence == "logprobs"
+
+    @property
     def scale(self) -> Scale:
         """The scale of the votes."""
         return self.prompt.answer.votes

@@ -14,7 +14,6 @@ from btdagg.model.intervals import as_level
 from btdagg.online.anchors import Anchors
 from btdagg.online.drift import FACETS, N_TESTS, facet_differences
 from btdagg.online.predictive import VoteDistribution
-from btdagg.online.strengths import StrengthDistribution
 
 _N_STREAMS, _BLOCK, _BEFORE, _MOST = 40, 5, 100, 2000
 _TIE, _FIRST = 0, 1  # what a judge that drifts may vote whatever it reads
@@ -55,7 +54,7 @@ class PlannedAnchors(NamedTuple):
 
 
 def plan_anchors(
-    votes: VoteDistribution | StrengthDistribution,
+    votes: VoteDistribution,
     *,
     n_votes: int,
     drift: float = 0.1,

@@ -154,7 +154,8 @@ def plan(
 
     Errors are cross-fitted (`btdagg.evaluation.new_items.NewItems`): items are decided by models
     that did not see them, from random votes. A small pilot gives a rough forecast. Rules, and votes
-    beyond the pilot's, are computed as sums over all counts, with `fit_votes` of the pilot.
+    beyond the pilot's, are computed as sums over all counts, with `fit_votes` of the pilot. Votes
+    with strength have the lossless rule alone.
 
     For grades, and with covariates, the pilot's own votes are taken in random order, by the
     lossless rule alone, up to their number. Covariates are compared on the same votes; standings
@@ -210,8 +211,11 @@ def plan(
         points = pilot.label_scale.points
         signs = as_checked_counts(pilot.pooled), pilot.label_scale.sides(pilot.labels)
         unit = points[1] - points[0]
-        votes: _Votes = fit_votes(*signs)
+        votes = _distribution(*signs)
         if rule is not None and rule.votes is not None:
+            expected = "a lossless rule, since the votes have strength"
+            is_whole = isinstance(votes, VoteDistribution)
+            expect(is_whole, "rule", f"{rule.kind} with a distribution of whole votes", expected)
             votes = rule.votes
         errors = _errors(*signs, pilot.groups, votes, budgets, prior, seed)
         forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
@@ -296,6 +300,10 @@ def _of_rules(
         # Differences in provenance were warned of when the rule was made.
         rule_model = cast("DavidsonModel", rule.model)
         model = replace(rule_model, provenance=None, scale=PAIRS, label_scale=PAIRS)
+    all_votes = (_ALL, float(n), error, 0.0)
+    if isinstance(votes, StrengthDistribution):
+        lossless = StoppingRule.lossless(model, n, step=step, strengths=True)
+        return [all_votes, ("lossless", votes.votes_until(n, step, lossless.stops), error, 0.0)]
     full = StoppingRule.lossless(model, n, votes, step=step)
     rules = (
         full,
@@ -303,7 +311,7 @@ def _of_rules(
         StoppingRule.cost_optimal(model, n, votes, price=worth, step=step),
     )
     # The rules' own error is the model's; what a rule adds to it is taken over.
-    return [(_ALL, float(n), error, 0.0)] + [
+    return [all_votes] + [
         (r.kind, r.expected_votes, _moved(error, r.expected_mae - full.expected_mae), r.change_rate)
         for r in rules
     ]
@@ -365,6 +373,12 @@ def _numbers(values: Sequence[int], name: str, least: int, most: int = 2**31) ->
     return sorted({as_integer(value, name, least, most) for value in values})
 
 
+def _distribution(counts: NDArray[Any], gold: NDArray[np.int8]) -> _Votes:
+    if counts.dtype.kind == "f":
+        return fit_strengths(counts, gold)
+    return fit_votes(counts, gold)
+
+
 def _joint(votes: _Votes, n: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """All counts of n votes, (k, 3), and their joint chances with the gold labels, (k, 3)."""
     if isinstance(votes, StrengthDistribution):
@@ -406,7 +420,7 @@ def _by_labels(
     excess = np.empty((_N_WORLDS, len(simulated), _N_SETS))
     for world in excess:
         rows = rng.integers(0, len(gold), size=len(gold))
-        votes = fit_votes(counts[rows], gold[rows])
+        votes = _distribution(counts[rows], gold[rows])
         states, joint = _joint(votes, n)
         least, flat = _error(_fitted(votes, n), states, joint), joint.ravel() / joint.sum()
         for place, size in enumerate(simulated):
@@ -415,7 +429,7 @@ def _by_labels(
                 model = fit(*sample, prior=prior, alpha=alpha, kappa=kappa).model
                 world[place, number] = _error(model, states, joint) - least
     *of_sizes, of_pilot = excess.mean(axis=(0, 2)).tolist()
-    items = Items.of(_some(counts, n, fit_votes(counts, gold), rng), gold, groups)
+    items = Items.of(_some(counts, n, _distribution(counts, gold), rng), gold, groups)
     method, costs = (
         Calibrated(prior=prior, alpha=alpha, kappa=kappa),
         dict(zip(sizes, of_sizes, strict=True)),
@@ -582,7 +596,8 @@ def _seen_on(
     sample = (counts[:size], labels[:size]) if size else (counts, None)
     fit = quiet(calibrate)
     model = fit(*sample, prior=rest, alpha=prior.alpha, kappa=prior.kappa).model
-    rule = StoppingRule.lossless(model, votes.shape[1], strengths, step=step)
+    has_strength = strengths is not None
+    rule = StoppingRule.lossless(model, votes.shape[1], step=step, strengths=has_strength)
     stopped = rule.follow(votes[size:])
     error = np.abs(stopped.labels - labels[size:]).mean()
     return float(error), float(stopped.n_votes.mean())

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.errors import expect
-from btdagg._util.validation import (
-    as_integer,
-    as_losses,
-    as_number,
-    require_rows,
-)
-from btdagg.online.strengths import StrengthDistribution, fit_strengths
+from btdagg._util.validation import as_integer, as_number, require_rows
 from btdagg.votes.by_id import labelled_items
 
 if TYPE_CHECKING:
@@ -104,29 +97,24 @@ def fit_votes(
     counts: ArrayLike,
     labels: ArrayLike,
     *,
-    strengths: ArrayLike | None = None,
     scale: Scale | None = None,
     label_scale: Scale | None = None,
-) -> VoteDistribution | StrengthDistribution:
+) -> VoteDistribution:
     """Fit the distribution of votes to the items that a model is calibrated on.
 
     There is one symmetric kind of item for gold ties, and one for gold wins, mirrored for losses.
     Dirichlet parameters maximize the likelihood with a weak normal prior on their logarithms;
     weights are the shares of the labels, with one item of each added. `counts` (n, 3) may differ in
-    their number of votes; counts that are not whole, of votes with a strength, give a
-    `StrengthDistribution`. `strengths`, (k,) from 0 to 1, are then those of single votes, which
-    sums hardly tell: rules need fewer votes, and forecasts are better. `scale` and `label_scale`
-    are as for `btdagg.calibrate`.
+    their number of votes. Counts of votes with strength, which are not whole, are refused: of the
+    rules they have the lossless one, which needs no distribution. `scale` and `label_scale` are as
+    for `btdagg.calibrate`.
     """
     checked, gold = labelled_items(counts, labels, scale, label_scale)
+    expected = (
+        "whole votes; votes with strength have the lossless rule, which needs no distribution"
+    )
+    require_rows(checked % 1 == 0, checked, "counts", expected)
     whole = checked.astype(np.float64)
-    if checked.dtype.kind == "f":
-        if strengths is None:
-            return fit_strengths(checked, gold)
-        single = as_losses(strengths, "strengths", "(k,)")
-        require_rows((single >= 0) & (single <= 1), single, "strengths", "a number from 0 to 1")
-        expect(len(single), "strengths", strengths, "at least one number")
-        return fit_strengths(checked, gold, single)
     # Either side first, so that swapping A and B changes no bit.
     tied = whole[gold == 0]
     tied[:, ::2] = np.sort(tied[:, ::2], axis=1)

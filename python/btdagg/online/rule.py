@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -24,7 +24,7 @@ from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.means import _MeanRule
 from btdagg.online.predictive import VoteDistribution, fit_votes
-from btdagg.online.strengths import StrengthDistribution, _GridRule, price_within, shares_of
+from btdagg.online.strengths import shares_of
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.scale import PAIRS, Scale
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Kind = Literal["lossless", "risk-bounded", "cost-optimal"]
 
 RULE_FILE = FileFormat("btdagg.stopping-rule", "stopping rule")
-_FIELDS = ("kind", "n", "step", "epsilon", "price", "votes", "model")
+_FIELDS = ("kind", "n", "step", "epsilon", "price", "strengths", "votes", "model")
 _MOST_VOTES = 128
 
 
@@ -60,22 +60,25 @@ class StoppingRule(SavedAsJson):
     ----------
     kind : {"lossless", "risk-bounded", "cost-optimal"}
     model : DavidsonModel or GradeModel
-        Decides from all `n` votes. Rules for grades are lossless and have no forecasts, and so are
-        those of a model with covariates.
+        Decides from all `n` votes. Rules for grades, for votes with strength and of a model with
+        covariates are lossless and have no forecasts.
     n : int
         Most votes of an item, 1 to 128.
     step : int
         Items stop only after a multiple of `step` votes: 2 if each order gets half of the votes.
-    votes : VoteDistribution, StrengthDistribution or None
+    votes : VoteDistribution or None
         Distribution of the remaining votes; see `fit_votes`.
     epsilon, price : float or None
         The bound of a risk-bounded rule; the price of a vote of a cost-optimal one, in units of
         absolute error.
+    strengths : bool
+        Whether votes may have a strength; by default as in the votes that the model was fitted to.
 
     Notes
     -----
     Methods over arrays take `counts`, `covariates` and `n_threads` as `DavidsonModel.decide` does.
-    They raise `InputError` naming the first row with a bad count or with more than `n` votes.
+    They raise `InputError` naming the first row with a bad count, with more than `n` votes, or with
+    parts of votes if the rule is not for `strengths`.
 
     Making a rule warns (`ProvenanceWarning`) if the model was fitted for another number of votes.
 
@@ -91,18 +94,20 @@ class StoppingRule(SavedAsJson):
     model: DavidsonModel | GradeModel
     n: int
     step: int
-    votes: VoteDistribution | StrengthDistribution | None
+    votes: VoteDistribution | None
     epsilon: float | None = None
     price: float | None = None
+    strengths: bool | None = None
 
     @classmethod
     def lossless(
         cls,
         model: DavidsonModel | GradeModel,
         n: int,
-        votes: VoteDistribution | StrengthDistribution | None = None,
+        votes: VoteDistribution | None = None,
         *,
         step: int = 1,
+        strengths: bool | None = None,
     ) -> Self:
         """Make the rule that stops once no further votes can change the label.
 
@@ -117,19 +122,22 @@ class StoppingRule(SavedAsJson):
         n : int
             Votes of an item that is not stopped, 1 to 128.
         votes : VoteDistribution, optional
-            For forecasts of what the rule saves; stops change only if votes have a strength that
-            the model was not fitted to. None of a model with covariates.
+            For forecasts of what the rule saves, which need whole votes and a model without
+            covariates; no stop depends on it.
         step : int
             Stop only after a multiple of `step` votes; `n` is one.
+        strengths : bool, optional
+            Whether votes may have a strength: then no further votes, however strong, change the
+            label of an item that stops. By default as in the votes that the model was fitted to.
         """
-        return cls("lossless", model, n, step, votes)
+        return cls("lossless", model, n, step, votes, strengths=strengths)
 
     @classmethod
     def risk_bounded(
         cls,
         model: DavidsonModel,
         n: int,
-        votes: VoteDistribution | StrengthDistribution,
+        votes: VoteDistribution,
         *,
         epsilon: float = 0.05,
         step: int = 1,
@@ -137,9 +145,9 @@ class StoppingRule(SavedAsJson):
         """Make the rule that stops once `n` votes change the label with chance below `epsilon`.
 
         An item gets the most likely label of all `n` votes, not the model's decision on the few so
-        far, for which it is not calibrated. Models with covariates are refused: the chances of
-        further votes depend on them. `epsilon` is above 0 and below 0.5, `votes` is from
-        `fit_votes`; `model`, `n` and `step` are as for `lossless`.
+        far, for which it is not calibrated. Models with covariates are refused, since the chances
+        of further votes depend on them, and so are votes with strength. `epsilon` is above 0 and
+        below 0.5, `votes` is from `fit_votes`; `model`, `n` and `step` are as for `lossless`.
         """
         return cls("risk-bounded", model, n, step, votes, epsilon=epsilon)
 
@@ -148,7 +156,7 @@ class StoppingRule(SavedAsJson):
         cls,
         model: DavidsonModel,
         n: int,
-        votes: VoteDistribution | StrengthDistribution,
+        votes: VoteDistribution,
         *,
         price: float | None = None,
         budget: float | None = None,
@@ -173,16 +181,17 @@ class StoppingRule(SavedAsJson):
             _check(votes, "cost-optimal")
             n, step = as_integer(n, "n", 1, _MOST_VOTES), as_integer(step, "step", 1)
             budget = as_number(budget, "budget")
-            if isinstance(votes, StrengthDistribution):
-                rule = price_within(model, n, step, budget, votes)
-            else:
-                rule = _core.StoppingRule.price_within(
-                    model._kernel, n, step, budget, votes._kernel
-                )
-            price = model._errors(rule)
+            price = model._errors(
+                _core.StoppingRule.price_within(model._kernel, n, step, budget, votes._kernel)
+            )
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
+        if self.strengths is None:
+            fitted = "" if self.model.provenance is None else self.model.provenance.strength
+            object.__setattr__(self, "strengths", fitted not in ("", "none"))
+        if self.strengths:
+            _require_whole_votes(self)
         if self.model.foresees:
             _check(self.votes, self.kind)
         else:
@@ -201,17 +210,13 @@ class StoppingRule(SavedAsJson):
             warn_of(self.model.provenance.other_number(self.n))
 
     @cached_property
-    def _kernel(self) -> _core.StoppingRule | _GridRule | _MeanRule:
+    def _kernel(self) -> _core.StoppingRule | _MeanRule:
         if isinstance(self.model, GradeModel):
             return _MeanRule(self.model, self.n, self.step)
         value = self.epsilon or (self.price or 0.0) / self.model._unit
-        if isinstance(self.votes, StrengthDistribution):
-            return _GridRule(self.model, self.n, self.step, self.kind, value, self.votes)
         votes = None if self.votes is None else self.votes._kernel
-        fitted = self.model.provenance
-        has_strength = fitted is not None and fitted.strength not in ("", "none")
         return _core.StoppingRule(
-            self.model._kernel, self.n, self.step, self.kind, value, votes, has_strength
+            self.model._kernel, self.n, self.step, self.kind, value, votes, bool(self.strengths)
         )
 
     def _columns(self, counts: ArrayLike) -> NDArray[Any]:
@@ -341,17 +346,15 @@ class StoppingRule(SavedAsJson):
         """Return the rule and its model as plain values."""
         fields = {name: getattr(self, name) for name in _FIELDS}
         votes = getattr(self.votes, "components", self.votes)
-        if isinstance(self.votes, StrengthDistribution):
-            votes = asdict(self.votes)
         return {**fields, "votes": votes, "model": self.model.as_dict()}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
         """Return the rule from the fields of `as_dict`."""
         votes = saved["votes"]
-        if votes is not None:
-            is_list = isinstance(votes, list)
-            votes = VoteDistribution(votes) if is_list else StrengthDistribution(**votes)
+        expected = "a list or nothing; make this rule anew, as lossless, for votes with strength"
+        expect(not isinstance(votes, dict), "votes", "a distribution of strengths", expected)
+        votes = None if votes is None else VoteDistribution(votes)
         model = GradeModel if "cuts" in saved["model"] else DavidsonModel
         return cls(**{**saved, "model": model.from_dict(saved["model"]), "votes": votes})
 
@@ -364,6 +367,16 @@ def _alone(
 
     columns = None if covariates is None else {k: [value] for k, value in covariates.items()}
     return {"counts": [row(*counts, **by_name) if by_name else counts], "covariates": columns}
+
+
+def _require_whole_votes(rule: StoppingRule) -> None:
+    if rule.kind != "lossless":
+        expected = (
+            "lossless, the only rule for votes with strength: StoppingRule.lossless(model, n)"
+        )
+        raise InputError(argument="kind", got=rule.kind, expected=expected)
+    expected = "None: a lossless rule for votes with strength has no forecasts"
+    expect(rule.votes is None, "votes", rule.votes, expected)
 
 
 def _require_lossless(rule: StoppingRule) -> None:
@@ -380,7 +393,7 @@ def _require_lossless(rule: StoppingRule) -> None:
 
 def _check(votes: object, kind: Kind) -> None:
     optional = votes is None and kind == "lossless"
-    if not optional and not isinstance(votes, VoteDistribution | StrengthDistribution):
+    if not optional and not isinstance(votes, VoteDistribution):
         expected = "a VoteDistribution from fit_votes"
         raise InputError(argument="votes", got=votes, expected=expected)
 
@@ -424,19 +437,15 @@ class RuleKind:
         labels: ArrayLike,
         *,
         step: int,
-        strengths: ArrayLike | None = None,
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
-        if not model.foresees:
-            expect(self.value is None, "stop", self.name, "lossless for grades and with covariates")
-            return StoppingRule.lossless(model, n, step=step)
-        votes = fit_votes(
-            counts,
-            labels,
-            strengths=strengths,
-            scale=model.scale,
-            label_scale=model.label_scale,
-        )
+        strength = "" if model.provenance is None else model.provenance.strength
+        strengths = strength not in ("", "none") or bool((np.asarray(counts) % 1).any())
+        if strengths or not model.foresees:
+            expected = "lossless for grades, for votes with strength and with covariates"
+            expect(self.value is None, "stop", self.name, expected)
+            return StoppingRule.lossless(model, n, step=step, strengths=strengths)
+        votes = fit_votes(counts, labels, scale=model.scale, label_scale=model.label_scale)
         if self.value is None:
             return StoppingRule.lossless(model, n, votes, step=step)
         if self.name == "epsilon":

@@ -28,7 +28,6 @@ from btdagg._util.validation import (
 )
 from btdagg.model.davidson import DavidsonModel
 from btdagg.online.rule import StoppingRule
-from btdagg.online.strengths import StrengthDistribution
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.scale import PAIRS
 
@@ -113,9 +112,6 @@ class OnlineTally:
     ) -> None:
         if rule is not None and model not in (None, rule.model):
             raise InputError(argument="model", got=model, expected=f"the rule's, {rule.model!r}")
-        if rule is not None and isinstance(rule.votes, StrengthDistribution):
-            expected = "a rule made without vote strengths, since a tally counts whole votes"
-            raise InputError(argument="rule", got=rule.kind, expected=expected)
         expect(late in ("refuse", "drop"), "late", late, "'refuse' or 'drop'")
         self.rule = rule
         self.model = model if rule is None else cast("DavidsonModel", rule.model)

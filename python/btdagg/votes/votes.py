@@ -353,14 +353,6 @@ class Votes(Table, CountsItself):
         items.__dict__.update(remarks=(*items.remarks, *remarks))
         return items
 
-    def strengths(self) -> NDArray[np.float64] | None:
-        """Strengths of the votes that are not missing, (k,); None unless each is for one side."""
-        if self.strength is None or self.strength.kind == "probabilities":
-            return None
-        rows = self.weighed(self.data.lazy().drop_nulls("vote"))
-        strength = pl.coalesce("minus", "plus", 0.0).alias("strength")
-        return self.collect(rows.select(strength))["strength"].to_numpy()
-
     def refuse_beyond(self, n_votes: int | None, panel: str | None = None) -> None:
         """Refuse a number of votes that no item has, or no judge of a panel on an item."""
         self.refuse_of_counts(n_votes=n_votes)

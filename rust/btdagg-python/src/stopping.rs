@@ -55,7 +55,7 @@ impl StoppingRule {
         run(py, 1, |_| {
             let rule =
                 stopping::StoppingRule::new(model.0.clone(), n, step, criterion, predictive)?;
-            Ok(if has_strength { rule.of_strengths() } else { rule })
+            if has_strength { rule.of_strengths() } else { Ok(rule) }
         })
         .map(Self)
     }

@@ -399,7 +399,7 @@ mod tests {
         let judge = |name: &str| Judge { name: name.into(), beta: 1.0, gamma: 0.5, is_heard: true };
         let panel = Panel::new(vec![judge("a"), judge("b")], 1.0).unwrap();
         let rule = StoppingRule::new(model.clone(), 8, 1, Criterion::Lossless, None).unwrap();
-        let rule = rule.of_strengths();
+        let rule = rule.of_strengths().unwrap();
         let single = Execution::single();
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, -f64::MIN_POSITIVE] {
             refused(Counts::new(bad, 1.0, 2.0).unwrap_err(), "minus");

@@ -102,10 +102,11 @@ impl StoppingRule {
         let predictive = components.map(|components| Predictive::new(&components)).transpose()?;
         let model = Object { fields: file.get("model", "an object")?, path: "model." };
         let strength = model.fields.get("provenance").and_then(|known| known.get("strength"));
-        let has_strength = strength.is_some_and(|kind| kind != "none");
+        let strengths: Option<bool> = file.get("strengths", "true, false or null")?;
+        let has_strength = strengths.unwrap_or_else(|| strength.is_some_and(|kind| kind != "none"));
         let [n, step] = [file.count("n")?, file.count("step")?].map(crate::index::index);
         let rule = Self::new(model.model()?, n, step, criterion, predictive.as_ref())?;
-        Ok(if has_strength { rule.of_strengths() } else { rule })
+        if has_strength { rule.of_strengths() } else { Ok(rule) }
     }
 }
 
@@ -284,8 +285,13 @@ mod tests {
                 .fold(RULE.to_owned(), |text, (from, to)| text.replace(from, to));
         let margin = r#""kappa": 1.0, "provenance": {"strength": "margin"}}"#;
         let strong = lossless.replace(r#""kappa": 1.0}"#, margin);
+        let said = lossless.replace(r#""n": 6"#, r#""strengths": true, "n": 6"#);
         let stops = |text| StoppingRule::from_json(text)?.stops(Counts::whole(0, 0, 4));
         assert_eq!((stops(&lossless), stops(&strong)), (Ok(true), Ok(false)));
+        assert_eq!(stops(&said), Ok(false));
+        let strong = strong.replace("lossless", "cost-optimal");
+        let error = StoppingRule::from_json(&strong).unwrap_err().to_string();
+        assert!(error.ends_with("lossless, the only rule for votes with strength"), "{error}");
         let of_panel =
             |from, to| Panel::from_json(&PANEL.replace(from, to)).unwrap_err().to_string();
         let of_rule =

@@ -1,6 +1,6 @@
 //! Counts with at most `n` votes as places in one array: layer by layer of equal totals.
 
-use crate::index::{index, to_f64};
+use crate::index::index;
 use crate::{Counts, Error};
 
 /// Most votes that a rule is made for: a table of all counts then takes two megabytes.
@@ -68,35 +68,6 @@ pub(crate) fn within(counts: Counts, n: usize) -> Option<[usize; 3]> {
     let [minus, tie, plus] = counts.as_whole()?.map(index);
     let total = minus.saturating_add(tie).saturating_add(plus);
     (total <= n).then_some([minus, tie, plus])
-}
-
-/// The whole counts of as many votes around some, and their weights in them.
-///
-/// None if the number of votes is not whole or more than `n`.
-pub(crate) fn vertices(counts: Counts, n: usize) -> Option<([[usize; 3]; 3], [f64; 3])> {
-    let total = counts.total();
-    let votes = total.round();
-    if (total - votes).abs() > 1e-6 || votes > to_f64(n as u64) {
-        return None;
-    }
-    // Sums of decimal strengths are off by rounding.
-    let snapped = |x: f64| if (x - x.round()).abs() < 1e-6 { x.round() } else { x };
-    let values = [counts.minus, counts.tie, counts.plus].map(snapped);
-    let below = values.map(f64::floor);
-    let [m, t, p] = below;
-    let missing = votes - (m + t + p);
-    let mut parts = [0, 1, 2].map(|i| values[i] - below[i]);
-    if missing > 1.5 {
-        parts = parts.map(|part| 1.0 - part); // each is one above all but one
-    }
-    let mut vertices = [Counts { minus: m, tie: t, plus: p }.as_whole()?.map(index); 3];
-    for (i, vertex) in vertices.iter_mut().enumerate() {
-        for (j, count) in vertex.iter_mut().enumerate() {
-            *count += usize::from(missing > 0.5 && (i == j) == (missing < 1.5));
-        }
-    }
-    let weights = if missing > 0.5 { parts } else { [1.0, 0.0, 0.0] };
-    Some((vertices, weights))
 }
 
 #[cfg(test)]

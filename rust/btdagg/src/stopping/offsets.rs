@@ -1,7 +1,7 @@
 use super::fractional;
-use super::lattice::{counts_of, place, pull, vertices, within};
+use super::lattice::{counts_of, place, pull, within};
 use super::outlook::to_counts;
-use super::rule::{StoppingRule, beyond};
+use super::rule::StoppingRule;
 use crate::counts::{CountRow, Counts, Rows};
 use crate::davidson::Ties;
 use crate::error::{check_finite, same_length};
@@ -55,22 +55,25 @@ impl StoppingRule {
         WithOffsets { rule: self, offsets }
     }
 
-    /// Number of votes, and the label that no further ones change, if there is one; `None` beyond
-    /// `n`.
-    fn settled_at(&self, counts: Counts, offset: f64) -> Option<(usize, Option<Label>)> {
-        let whole = within(counts, self.n).map(|votes| [votes; 3]);
-        let around = whole.or_else(|| vertices(counts, self.n).map(|(votes, _)| votes));
-        let [votes, ..] = around?;
-        let (total, is_exact) = (votes.iter().sum::<usize>(), whole.is_some());
-        let left = to_f64((self.n - total) as u64);
-        let label = if !total.is_multiple_of(self.step) {
-            None
-        } else if is_exact && !self.has_strengths {
-            self.settled()[place(votes)].label(offset)
-        } else {
-            fractional::settled(&self.model, counts, left, offset)
+    /// Number of votes, and the label that no further ones change, if there is one.
+    fn settled_at(
+        &self,
+        counts: Counts,
+        offset: f64,
+        row: usize,
+    ) -> Result<(usize, Option<Label>), Error> {
+        let whole = within(counts, self.n);
+        let total = match whole {
+            Some(votes) => votes.iter().sum(),
+            None => self.open_total(counts, row)?,
         };
-        Some((total, label))
+        let left = to_f64((self.n - total) as u64);
+        let label = match whole {
+            _ if !total.is_multiple_of(self.step) => None,
+            Some(votes) if !self.has_strengths => self.settled()[place(votes)].label(offset),
+            _ => fractional::settled(&self.model, counts, left, offset),
+        };
+        Ok((total, label))
     }
 
     /// By place, from the ends of ties at all counts that `n` votes can lead to.
@@ -179,9 +182,7 @@ impl WithOffsets<'_> {
                 watch.poll()?;
                 for (counts, out) in rows.block(row, out.len(), &mut buffer).iter().zip(out) {
                     let (counts, offset) = (counts.counts(row)?, offsets[row]);
-                    let (total, label) = rule
-                        .settled_at(counts, offset)
-                        .ok_or_else(|| beyond(counts, row, rule.n))?;
+                    let (total, label) = rule.settled_at(counts, offset, row)?;
                     *out = value(counts, total, label, offset);
                     row += 1;
                 }

@@ -1,13 +1,13 @@
 use std::sync::OnceLock;
 
 use super::fractional;
-use super::lattice::{check, counts_of, layer, place, pull, vertices, within};
+use super::lattice::{check, counts_of, layer, place, pull, within};
 use super::offsets::Settled;
 use super::outlook::{Outlook, to_counts};
 use super::{Forecast, Predictive};
 use crate::counts::{CountRow, Counts, Rows};
 use crate::error::same_length;
-use crate::index::to_f64;
+use crate::index::{index, to_f64};
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Model};
 
@@ -32,13 +32,6 @@ pub enum Criterion {
         /// Of one vote, in units of absolute error; not negative.
         price: f64,
     },
-}
-
-/// The whole counts around some, how much each counts, and a cell for what lies between them.
-struct Around {
-    cell: u8,
-    votes: [[usize; 3]; 3],
-    weights: [f64; 3],
 }
 
 /// Whether an item may stop at its counts, and with which label; a look-up in a table.
@@ -187,23 +180,28 @@ impl StoppingRule {
         Self { model, n, step, is_lossless, has_strengths, cells, forecasts, asks, settled }
     }
 
-    /// The rule for votes that have a strength. A lossless one then stops at whole counts, too, only
-    /// where no further votes change the label, however strong they are.
-    #[must_use]
-    pub fn of_strengths(mut self) -> Self {
-        let stops = if self.is_lossless { 0..self.n } else { 0..0 };
-        for votes in stops.flat_map(counts_of) {
+    /// The lossless rule for votes that have a strength: it stops only where no further votes change
+    /// the label, however strong they are. It has no forecasts, which are of whole votes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the rule is not lossless.
+    pub fn of_strengths(mut self) -> Result<Self, Error> {
+        if !self.is_lossless {
+            let expected = "lossless, the only rule for votes with strength";
+            return Err(Error::input("kind", "is another", expected));
+        }
+        for votes in (0..self.n).flat_map(counts_of) {
             let left = to_f64((self.n - votes.iter().sum::<usize>()) as u64);
             let at = &mut self.cells[cell(votes, self.n)];
-            if *at & STOP != 0
-                && fractional::settled(&self.model, to_counts(votes), left, 0.0).is_none()
-            {
+            let is_final =
+                || fractional::settled(&self.model, to_counts(votes), left, 0.0).is_some();
+            if *at & STOP == 0 || !is_final() {
                 *at = OPEN;
             }
         }
-        self.asks = OnceLock::new();
+        (self.asks, self.forecasts) = (OnceLock::new(), Vec::new());
         self.has_strengths = true;
-        self
+        Ok(self)
     }
 
     /// The model that decides by all `n` votes.
@@ -219,7 +217,8 @@ impl StoppingRule {
     /// Whether an item with these votes is settled.
     ///
     /// # Errors
-    /// [`Error::Input`] for more than `n` votes.
+    /// [`Error::Input`] for more than `n` votes, and for parts of votes without
+    /// [`of_strengths`](Self::of_strengths).
     pub fn stops(&self, counts: Counts) -> Result<bool, Error> {
         Ok(self.look_up(counts)? & STOP != 0)
     }
@@ -242,8 +241,10 @@ impl StoppingRule {
     /// # Errors
     /// As [`stops`](Self::stops).
     pub fn forecast(&self, counts: Counts) -> Result<Option<Forecast>, Error> {
-        let around = self.around(counts, 0)?;
-        Ok((!self.forecasts.is_empty()).then(|| self.mean_forecast(&around).into()))
+        let Some(votes) = within(counts, self.n) else {
+            return self.open_total(counts, 0).map(|_| None);
+        };
+        Ok(self.forecasts.get(place(votes)).copied().map(Into::into))
     }
 
     /// How many votes to ask for at once: the fewest after which the item may be settled, 0 where
@@ -268,20 +269,13 @@ impl StoppingRule {
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         let asks = self.asks();
-        let between = |counts, around: &Around| {
-            if around.cell & STOP != 0 {
+        let between = |counts, total| {
+            if self.final_label(counts, total).is_some() {
                 return 0;
             }
-            let total: usize = around.votes[0].iter().sum();
             let (least, left) = (self.step - total % self.step, self.n - total);
-            let fewest = if self.is_lossless {
-                let settles = |more: &usize| self.settles_after(counts, *more, left, 0.0);
-                (least..left).step_by(self.step).find(settles).unwrap_or(left)
-            } else {
-                // One of the whole counts around may be settled already.
-                let asked = around.votes.iter().map(|votes| asks[place(*votes)]).min();
-                least.max(asked.map_or(0, usize::from))
-            };
+            let settles = |more: &usize| self.settles_after(counts, *more, left, 0.0);
+            let fewest = (least..left).step_by(self.step).find(settles).unwrap_or(left);
             u8::try_from(fewest).unwrap_or(u8::MAX)
         };
         self.map(rows, out, execution, |_, votes| asks[place(votes)], between)
@@ -338,7 +332,7 @@ impl StoppingRule {
         out: &mut [bool],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let between = |_, around: &Around| around.cell & STOP != 0;
+        let between = |counts, total| self.final_label(counts, total).is_some();
         self.map(rows, out, execution, |cell, _| cell & STOP != 0, between)
     }
 
@@ -352,7 +346,9 @@ impl StoppingRule {
         out: &mut [i8],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let between = |counts, around: &Around| self.label(around.cell, counts).value();
+        let between = |counts, total| {
+            self.final_label(counts, total).unwrap_or_else(|| self.model.decide(counts)).value()
+        };
         let at = |cell: u8, votes| match i8::try_from(cell & OPEN) {
             Ok(column @ 0..=2) => column - 1,
             _ => self.label(cell, to_counts(votes)).value(),
@@ -373,17 +369,9 @@ impl StoppingRule {
         if self.forecasts.is_empty() {
             return Err(no_predictive());
         }
-        let between = |_, around: &Around| self.mean_forecast(around);
+        // Only counts of rules with strengths, which have no forecasts, are no whole numbers.
+        let between = |_, _| [f64::NAN; 3];
         self.map(rows, out, execution, |_, votes| self.forecasts[place(votes)], between)
-    }
-
-    fn mean_forecast(&self, around: &Around) -> [f64; 3] {
-        let mut mean = [0.0; 3];
-        for (votes, weight) in around.votes.iter().zip(around.weights) {
-            let forecast = self.forecasts[place(*votes)];
-            mean.iter_mut().zip(forecast).for_each(|(sum, x)| *sum += weight * x);
-        }
-        mean
     }
 
     fn label(&self, cell: u8, counts: Counts) -> Label {
@@ -396,34 +384,37 @@ impl StoppingRule {
     }
 
     fn look_up(&self, counts: Counts) -> Result<u8, Error> {
-        match within(counts, self.n) {
-            Some(votes) => Ok(self.cells[cell(votes, self.n)]),
-            None => self.around(counts, 0).map(|around| around.cell),
+        if let Some(votes) = within(counts, self.n) {
+            return Ok(self.cells[cell(votes, self.n)]);
         }
+        let label = self.final_label(counts, self.open_total(counts, 0)?);
+        Ok(label.map_or(OPEN, |label| STOP | label.column_bits()))
     }
 
-    /// Where counts that need not be whole are, and whether they may stop.
-    ///
-    /// A lossless rule decides that exactly. Any other stops where it does at all of the whole
-    /// counts around, with one label.
-    fn around(&self, counts: Counts, row: usize) -> Result<Around, Error> {
-        let (votes, weights) =
-            vertices(counts, self.n).ok_or_else(|| beyond(counts, row, self.n))?;
-        let cells = votes.map(|votes| self.cells[cell(votes, self.n)]);
-        let total: usize = votes[0].iter().sum();
-        let cell = if total == self.n {
-            STOP | self.model.decide(counts).column_bits()
-        } else if !self.is_lossless {
-            let first = cells[0];
-            if cells.iter().all(|cell| *cell == first) { first } else { OPEN }
-        } else if total.is_multiple_of(self.step) {
-            let left = to_f64((self.n - total) as u64);
-            let label = fractional::settled(&self.model, counts, left, 0.0);
-            label.map_or(OPEN, |label| STOP | label.column_bits())
-        } else {
-            OPEN
-        };
-        Ok(Around { cell, votes, weights })
+    /// The number of votes of counts that are no place of the table, if the rule takes them.
+    pub(super) fn open_total(&self, counts: Counts, row: usize) -> Result<usize, Error> {
+        let total = counts.total();
+        let votes = total.round();
+        if (total - votes).abs() > 1e-6 || votes > to_f64(self.n as u64) {
+            let kind = if total.fract() == 0.0 { "" } else { "a whole number of " };
+            let expected = format!("{kind}at most {}, the n of the rule", self.n);
+            return Err(Error::input("counts", format!("has {total} votes"), expected).at(&[row]));
+        }
+        if !self.has_strengths {
+            let expected = "whole votes; votes with strength have a lossless rule of their own";
+            return Err(Error::input("counts", "has parts of votes", expected).at(&[row]));
+        }
+        let whole = Counts { tie: votes, ..Counts::default() }.as_whole();
+        Ok(whole.map_or(self.n, |[_, votes, _]| index(votes)))
+    }
+
+    /// The label of counts of so many votes, with strength, that no further votes change.
+    fn final_label(&self, counts: Counts, total: usize) -> Option<Label> {
+        if total != self.n && !total.is_multiple_of(self.step) {
+            return None;
+        }
+        let left = to_f64((self.n - total) as u64);
+        fractional::settled(&self.model, counts, left, 0.0)
     }
 
     /// Whether so many of the votes that are left, all alike, may settle an item losslessly.
@@ -447,7 +438,7 @@ impl StoppingRule {
         out: &mut [V],
         execution: Execution<'_>,
         value: impl Fn(u8, [usize; 3]) -> V + Sync,
-        between: impl Fn(Counts, &Around) -> V + Sync,
+        between: impl Fn(Counts, usize) -> V + Sync,
     ) -> Result<(), Error> {
         same_length("out", out.len(), rows.len(), "counts")?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
@@ -470,7 +461,7 @@ impl StoppingRule {
                     for (i, (counts, out)) in block.iter().zip(out.iter_mut()).enumerate() {
                         let counts = counts.counts(row + i)?;
                         if within(counts, self.n).is_none() {
-                            *out = between(counts, &self.around(counts, row + i)?);
+                            *out = between(counts, self.open_total(counts, row + i)?);
                         }
                     }
                 }
@@ -479,13 +470,6 @@ impl StoppingRule {
             Ok(())
         })
     }
-}
-
-pub(super) fn beyond(counts: Counts, row: usize, n: usize) -> Error {
-    let total = counts.total();
-    let kind = if total.fract() == 0.0 { "" } else { "a whole number of " };
-    let expected = format!("{kind}at most {n}, the n of the rule");
-    Error::input("counts", format!("has {total} votes"), expected).at(&[row])
 }
 
 fn no_predictive() -> Error {
@@ -549,38 +533,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn between_whole_counts_a_rule_stops_where_it_does_all_around() {
+    fn a_lossless_rule_takes_parts_of_votes_if_it_is_made_for_strengths() {
         let model = Model::new(1.4, 1.0, 0.9).unwrap();
-        let predictive = Predictive::new(&[(1.0, [1.0, 1.0, 1.0])]).unwrap();
-        let bounded = Criterion::RiskBounded { epsilon: 0.1 };
-        let rule = StoppingRule::new(model.clone(), 8, 2, bounded, Some(&predictive)).unwrap();
-        let lossless = StoppingRule::new(model, 8, 2, Criterion::Lossless, None).unwrap();
+        let whole = StoppingRule::new(model, 8, 2, Criterion::Lossless, None).unwrap();
+        let rule = whole.clone().of_strengths().unwrap();
         let mut n_stopped = 0;
         for total in 0..=8_u32 {
             for (i, j) in (0..=2 * total).flat_map(|i| (0..=2 * total - i).map(move |j| (i, j))) {
                 let [minus, plus] = [i, j].map(|k| f64::from(k) / 2.0);
                 let counts = Counts { minus, tie: f64::from(total) - minus - plus, plus };
                 let stops = rule.stops(counts).unwrap();
-                let around = rule.around(counts, 0).unwrap();
-                let at = |votes: [usize; 3]| rule.stops(to_counts(votes)).unwrap();
-                assert!(!stops || around.votes.iter().all(|votes| at(*votes)));
-                assert!((around.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 assert_eq!(rule.stops(counts.mirrored()).unwrap(), stops);
-                assert!(total % 2 == 0 || !lossless.stops(counts).unwrap());
-                for rule in [&rule, &lossless] {
-                    let n_asked = rule.votes_to_ask(counts).unwrap();
-                    assert_eq!(n_asked == 0, rule.stops(counts).unwrap());
-                    assert!((total + u32::from(n_asked)) % 2 == 0 && n_asked <= 8);
+                assert!(total % 2 == 0 || !stops);
+                let n_asked = rule.votes_to_ask(counts).unwrap();
+                assert_eq!(n_asked == 0, stops);
+                assert!((total + u32::from(n_asked)) % 2 == 0 && n_asked <= 8);
+                if counts.as_whole().is_some() {
+                    assert!(!stops || whole.stops(counts).unwrap());
+                } else {
+                    let error = whole.stops(counts).unwrap_err().to_string();
+                    assert!(error.starts_with("counts[0] has parts of votes, expected whole"));
+                    assert_eq!(whole.forecast(counts).unwrap_err().to_string(), error);
                 }
                 n_stopped += u32::from(stops);
             }
         }
         assert!(n_stopped > 30);
-        let u = 0.7 + 0.2 + 0.1; // below 1, by rounding
-        let (off, whole) = (Counts { minus: u, tie: u, plus: 2.0 * u }, Counts::whole(1, 1, 2));
-        assert_eq!(rule.forecast(off).unwrap(), rule.forecast(whole).unwrap());
         let error = rule.stops(Counts::new(0.5, 0, 0).unwrap()).unwrap_err().to_string();
         let expected = "a whole number of at most 8, the n of the rule";
         assert_eq!(error, format!("counts[0] has 0.5 votes, expected {expected}"));
+    }
+
+    #[test]
+    fn other_rules_are_of_whole_votes() {
+        let predictive = Predictive::new(&[(1.0, [1.0, 1.0, 1.0])]).unwrap();
+        for criterion in
+            [Criterion::RiskBounded { epsilon: 0.1 }, Criterion::CostOptimal { price: 0.1 }]
+        {
+            let model = Model::new(1.4, 1.0, 0.9).unwrap();
+            let rule = StoppingRule::new(model, 8, 1, criterion, Some(&predictive)).unwrap();
+            assert!(rule.stops(Counts::new(0.5, 0.5, 2).unwrap()).is_err());
+            assert!(rule.of_strengths().is_err());
+        }
     }
 }
