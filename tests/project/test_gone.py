@@ -67,8 +67,6 @@ VERDICTS_IN_PROSE = {
     ),
     "instead": "an answer that ends with a tag, a line or a JSON object, or a pattern",
 }
-    theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme
-]
 RULES_THAT_FORESEE_STRENGTH = {
     "names": (
         "btdagg.online.StrengthDistribution",
@@ -81,7 +79,9 @@ RULES_THAT_FORESEE_STRENGTH = {
     ),
     "instead": "StoppingRule.lossless(model, n), or whole votes by strength=none",
 }
-THEMES = [theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme]
+THEMES = [
+    theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme
+]
 
 
 def of(kind):
