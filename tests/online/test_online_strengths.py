@@ -145,6 +145,7 @@ STRONG = replace(MODEL, provenance=Provenance(strength="margin"))
         ("kind", lambda: StoppingRule.cost_optimal(STRONG, 8, WHOLE, price=0.01)),
         ("kind", lambda: StoppingRule.cost_optimal(STRONG, 8, WHOLE, budget=4)),
         ("votes", lambda: StoppingRule.lossless(STRONG, 8, WHOLE)),
+        ("votes", lambda: StoppingRule.lossless(MODEL, 8, WHOLE, strengths=True)),
         ("stop", lambda: RuleKind("epsilon", 0.1).learn(STRONG, 8, [[8, 0, 0]], [-1], step=1)),
         ("stop", lambda: RuleKind("price", 0.1).learn(MODEL, 8, [[7.5, 0.5, 0]], [-1], step=1)),
         ("counts", lambda: fit_votes([[7.5, 0.5, 0]], [-1])),
@@ -173,6 +174,20 @@ def test_a_rule_is_learned_without_a_distribution():
     model = btdagg.calibrate(counts_of(VOTES), GOLD).model
     rule = RuleKind("lossless").learn(model, 8, counts_of(VOTES), GOLD, step=1)
     assert rule == StoppingRule.lossless(model, 8, strengths=True)
+
+
+def test_a_file_says_strengths_only_where_the_model_does_not():
+    for model, strengths, is_written in (
+        (MODEL, False, False),
+        (MODEL, True, True),
+        (STRONG, True, False),
+        (STRONG, False, True),
+    ):
+        rule = StoppingRule.lossless(model, 8, strengths=strengths)
+        assert ("strengths" in rule.as_dict()) == is_written
+        assert StoppingRule.from_json(rule.to_json()) == rule
+    with refused("strengths", got="yes"):
+        StoppingRule.lossless(MODEL, 8, strengths="yes")
 
 
 def test_a_saved_rule_with_a_distribution_of_strengths_is_to_be_made_anew():

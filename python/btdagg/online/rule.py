@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Kind = Literal["lossless", "risk-bounded", "cost-optimal"]
 
 RULE_FILE = FileFormat("btdagg.stopping-rule", "stopping rule")
-_FIELDS = ("kind", "n", "step", "epsilon", "price", "strengths", "votes", "model")
+_FIELDS = ("kind", "n", "step", "epsilon", "price", "votes", "model")
 _MOST_VOTES = 128
 
 
@@ -188,8 +188,8 @@ class StoppingRule(SavedAsJson):
 
     def __post_init__(self) -> None:
         if self.strengths is None:
-            fitted = "" if self.model.provenance is None else self.model.provenance.strength
-            object.__setattr__(self, "strengths", fitted not in ("", "none"))
+            object.__setattr__(self, "strengths", _fitted_to_strength(self.model))
+        expect(self.strengths in (True, False), "strengths", self.strengths, "True or False")
         if self.strengths:
             _require_whole_votes(self)
         if self.model.foresees:
@@ -345,6 +345,8 @@ class StoppingRule(SavedAsJson):
     def as_dict(self) -> dict[str, Any]:
         """Return the rule and its model as plain values."""
         fields = {name: getattr(self, name) for name in _FIELDS}
+        if self.strengths != _fitted_to_strength(self.model):
+            fields["strengths"] = self.strengths
         votes = getattr(self.votes, "components", self.votes)
         return {**fields, "votes": votes, "model": self.model.as_dict()}
 
@@ -367,6 +369,10 @@ def _alone(
 
     columns = None if covariates is None else {k: [value] for k, value in covariates.items()}
     return {"counts": [row(*counts, **by_name) if by_name else counts], "covariates": columns}
+
+
+def _fitted_to_strength(model: DavidsonModel | GradeModel) -> bool:
+    return model.provenance is not None and model.provenance.strength not in ("", "none")
 
 
 def _require_whole_votes(rule: StoppingRule) -> None:
@@ -439,8 +445,7 @@ class RuleKind:
         step: int,
     ) -> StoppingRule:
         """Make the rule from the votes and labels that a model is fitted to."""
-        strength = "" if model.provenance is None else model.provenance.strength
-        strengths = strength not in ("", "none") or bool((np.asarray(counts) % 1).any())
+        strengths = _fitted_to_strength(model) or bool((np.asarray(counts) % 1).any())
         if strengths or not model.foresees:
             expected = "lossless for grades, for votes with strength and with covariates"
             expect(self.value is None, "stop", self.name, expected)
