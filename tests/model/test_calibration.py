@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 import btdagg
-from btdagg import Bounds, DavidsonModel, InputError, _core
+from btdagg import Bounds, DavidsonModel, InputError
 from btdagg.methods import Calibrated
 from btdagg.model import CalibrationWarning
 from btdagg.model.calibration import WEAK
@@ -202,32 +202,6 @@ def test_bounds_that_are_hit_and_judges_that_add_nothing_are_warned_of():
     with pytest.warns(CalibrationWarning, match="with up to 8 votes a tie, whatever the votes"):
         fitted = calibrate(noise, rng.choice([-1, 0, 0, 1], size=500))
     assert not fitted.model.decide(noise).any()
-
-
-@pytest.mark.usefixtures("quiet")
-def test_a_refit_with_unit_weights_is_the_calibration_to_the_last_bit():
-    rng = np.random.default_rng(23)
-    for number in range(36):
-        counts, labels = simulated_set(rng)
-        if number % 3 == 1:
-            counts[:, 1] = 0  # gamma cannot be told from nu
-        if number % 3 == 2:
-            counts[:, 2] = counts[:, 0]  # no item leans to a side
-        bounds = Bounds(nu=(1e-4, 2.0)) if number % 2 else Bounds()
-        fitted = calibrate(counts, labels, bounds=bounds)
-        refits = _core.Refits(
-            counts.astype(np.float64),
-            labels.astype(np.int8),
-            1.0,
-            1.0,
-            *(bound.tolist() for bound in bounds.box()),
-        )
-        thetas, drps, converged, at_bounds = refits.fit(np.ones((1, len(labels))), 1)
-        model = fitted.model
-        assert thetas[0].tolist() == [model.beta, model.eta0, model.gamma]
-        assert (drps[0], converged[0]) == (fitted.drps, fitted.converged)
-        names = ("beta", "nu", "gamma")
-        assert tuple(np.array(names)[at_bounds[0]].tolist()) == fitted.at_bounds
 
 
 @pytest.mark.usefixtures("quiet")

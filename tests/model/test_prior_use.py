@@ -232,4 +232,4 @@ def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():
     for times, found in zip(drawn, theta, strict=True):
         rows = np.repeat(kinds, times, axis=0)
         again = btdagg.calibrate(rows[:, :3], rows[:, 3], prior="weak").model
-        np.testing.assert_array_equal(found, [again.beta, again.eta0, again.gamma])
+        np.testing.assert_allclose(found, [again.beta, again.eta0, again.gamma], rtol=1e-6)

@@ -79,6 +79,15 @@ RULES_THAT_FORESEE_STRENGTH = {
     ),
     "instead": "StoppingRule.lossless(model, n), or whole votes by strength=none",
 }
+RECORDED_BITS = {
+    "files": (
+        "tests/model/pins.json",
+        "tests/model/test_pins.py",
+        "tests/project/recording.json",
+        "tests/project/test_recording.py",
+    ),
+    "instead": "tests/promises/test_same_seed.py, and doors that agree in test_product.py",
+}
 THEMES = [
     theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme
 ]
