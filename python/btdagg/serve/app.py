@@ -43,7 +43,7 @@ _NO_NAMES = ("query", "str", "constrained-int")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(HTTPBearer(auto_error=False))]
 
 
-class Asked(BaseModel):
+class DecideQuery(BaseModel):
     """The query of a request."""
 
     model_config = ConfigDict(extra="forbid")
@@ -156,7 +156,7 @@ def create_app(
         return to_json({name: value for name, value in values.items() if value is not None})
 
     @app.post("/v1/decide", **_DECIDE, **secured)
-    async def decide(request: Request, asked: Annotated[Asked, Query()]) -> Response:
+    async def decide(request: Request, query: Annotated[DecideQuery, Query()]) -> Response:
         """Decide the label of every item, given its counts or its votes.
 
         An Arrow stream has the columns `minus`, `tie`, `plus` or `item`, `vote`; of grades a column
@@ -172,7 +172,7 @@ def create_app(
 
         def work() -> tuple[bytes, int]:
             items = requests.read_json(body) if sent == JSON else requests.read_arrow(body)
-            return answer(items, media, asked.probabilities), len(items.counts)
+            return answer(items, media, query.probabilities), len(items.counts)
 
         if len(body) <= _SMALL:
             content, n_items = work()

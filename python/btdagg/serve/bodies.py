@@ -91,7 +91,10 @@ class Requests:
         row: Any = Annotated[list[_Count], Field(min_length=len(sides), max_length=len(sides))]
         vote: Any = (str | float | None, "Null is a missing score.")
         if self.scale.mirrored:
-            vote = (str | _Integer | None, "-1, 0, 1, or B, tie, A; null is a missing vote.")
+            vote = (
+                str | _Integer | None,
+                "-1, 0, 1, or B, tie, A; null is a missing vote, not a tie.",
+            )
         kinds: dict[str, Any] = {
             "counts": (row, f"Counts of each item: {', '.join(sides)}."),
             "item": (str | _Integer, "All texts, or all integers."),
