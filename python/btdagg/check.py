@@ -15,7 +15,7 @@ import polars as pl
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
-from btdagg._util.wording import counted
+from btdagg._util.wording import counted, in_line
 from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.file_check import TYPED, FileCheck, as_toml, table_of, unused
 from btdagg.model.calibration import about_judge, calibrate
@@ -80,12 +80,13 @@ class Check:
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
-        lines = [*map(str, self.files), *self.supports]
+        lines = [*map(str, self.files), *map(in_line, self.supports)]
         if self.command:
-            return "\n".join([*lines, f"Next: {self.command}"])
+            return "\n".join([*lines, in_line(f"Next: {self.command}")])
         to_fill = (file.command for file in self.files if file.kind == "unknown" and file.command)
         what = "(words: A, B, tie or missing; orders: AB or BA)"
-        return "\n".join([*lines, *(f"Next, fill in each ... {what}: {t}" for t in to_fill)])
+        to_fill = (f"Next, fill in each ... {what}: {text}" for text in to_fill)
+        return "\n".join([*lines, *map(in_line, to_fill)])
 
 
 def check(files: Sequence[str | os.PathLike[str]]) -> Check:

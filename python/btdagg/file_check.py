@@ -15,7 +15,7 @@ from btdagg._util.errors import InputError, forbid, shown
 from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
-from btdagg._util.wording import counted
+from btdagg._util.wording import counted, in_lines
 from btdagg.formats import read, read_grades
 from btdagg.formats.content import Content
 from btdagg.formats.nested import flat_table
@@ -137,7 +137,7 @@ class FileCheck:
         what = what.replace("unknown in the format table", "a table").replace("unknown in", "in")
         lines = [f"{self.source}: {'; '.join([what, *facts])}."]
         lines += (f"  wrong: {problem}" for problem in self.problems)
-        return "\n".join([*lines, *(f"  {remark}" for remark in self.remarks)])
+        return in_lines([*lines, *(f"  {remark}" for remark in self.remarks)])
 
 
 def _kind_of(table: Table) -> str:

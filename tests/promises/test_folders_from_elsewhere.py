@@ -383,6 +383,46 @@ def test_a_name_with_a_line_feed_begins_no_command(cli, place):
     assert not [line for line in (out + err).splitlines() if line.strip().startswith("::")]
 
 
+HOSTILE = "x\n::error::y"
+TABLES = "votes.csv", "labels.csv"
+PRINTS = [
+    ("check", *TABLES),
+    ("votes", "votes.csv"),
+    ("evaluate", *TABLES),
+    ("evaluate", *TABLES, "--by", "task,judge"),
+    ("estimate", *TABLES, "--by", "task"),
+    ("estimate", "pairs.csv", "labels.csv", "--systems", "auto"),
+    ("compare", "pairs.csv", "labels.csv"),
+    ("calibrate", *TABLES, "-o", f"{HOSTILE}.json"),
+    ("certify", *TABLES, "-o", f"{HOSTILE}.json"),
+    ("bias", "pairs.csv", "labels.csv"),
+    ("demo", "--pairs", HOSTILE),
+    ("evaluate", "votes.csv", f"{HOSTILE}.csv"),
+    ("evaluate", *TABLES, "--filter", f"judge={HOSTILE}"),
+    (HOSTILE,),
+]
+
+
+@pytest.mark.usefixtures("quick_commands")
+@pytest.mark.parametrize("command", PRINTS, ids=lambda words: "-".join(words[:1] + words[3:4]))
+def test_no_name_begins_a_line(cli, place, command):
+    rows = [
+        (*(f"{name}{HOSTILE}" for name in (f"q{n}", f"j{k % 2}", "A", "B", f"t{n % 2}")), k, vote)
+        for n in range(24)
+        for k, vote in enumerate(((n + n // 5) % 3 - 1, n % 3 - 1, n % 3 - 1, n % 3 - 1))
+    ]
+    columns = ["item", "judge", "system_a", "system_b", "task", "sample", "vote"]
+    frame = pl.DataFrame(rows, columns, orient="row")
+    frame.write_csv("votes.csv")
+    frame.drop("task").write_csv("pairs.csv")
+    labels = frame.filter(sample=1).select("item", label="vote")
+    labels.write_csv("labels.csv")
+    _, out, err = cli(*command)
+    assert out + err
+    began = (line.strip() for line in (out + err).splitlines())
+    assert not [line for line in began if line.startswith(("::", "\\x3a:", "error::"))]
+
+
 @pytest.mark.parametrize("value", ["NaN", "1e400", "-Infinity", "-1"])
 @pytest.mark.parametrize(
     "path",

@@ -6,6 +6,10 @@ import hashlib
 import math
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # Half a character; control characters; what is no XML; and what turns the order of letters around,
 # so that a name could be read as another, or as the text about it.
 _UNPRINTABLE = re.compile(
@@ -53,6 +57,16 @@ def visible(text: str) -> str:
     """Text for a terminal: escapes in place of what it or a CI server would act on, or hide."""
     text = _COMMAND.sub(lambda match: match[0][:-1] + f"\\x{ord(match[0][-1]):02x}", text)
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def in_line(text: str) -> str:
+    """Text as a line of its own on a terminal: a line feed in a name begins no other line."""
+    return visible(text).replace("\n", "\\n")
+
+
+def in_lines(texts: Iterable[str]) -> str:
+    """Write each text as a line."""
+    return "\n".join(map(in_line, texts))
 
 
 def printable(text: str) -> str:

@@ -81,7 +81,9 @@ def run(arguments: Sequence[str]) -> int:
         if _DEBUG in arguments:
             import traceback
 
-            traceback.print_exception(error)
+            from btdagg._util.wording import visible
+
+            print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
         message = _of_input(error)
         if message is None:
             return _fail(_of_bug(error), _BUG)

@@ -100,7 +100,7 @@ def calibrate(
             }
         )
         return
-    say(str(replace(calibration, warnings=())))
+    say(*str(replace(calibration, warnings=())).split("\n"))
     if calibration.model.covariates:
         say(used_in_words(calibration.model, calibration.weights()))
     if done and prior != "none":

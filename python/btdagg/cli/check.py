@@ -54,7 +54,7 @@ def check(
     if json:
         print_json(asdict(checked))
     else:
-        for line in str(checked).splitlines():  # a command is copied whole
+        for line in str(checked).split("\n"):  # a command is copied whole
             if not (save and line.startswith("Next")):
                 (say if line.startswith("Next") else say_in_words)(line)
     if save:
@@ -74,7 +74,7 @@ def check(
         elif not json:
             say("Next, by question:")
             for question, command in checked.questions.items():
-                say(f"  {question}:\n    {command}{project}")
+                say(f"  {question}:", f"    {command}{project}")
     return 2 if any(file.problems for file in checked.files) else 0
 
 

@@ -314,9 +314,10 @@ def print_json(value: Any) -> None:
     write_data(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
-def say(text: str) -> None:
-    """Print a line on standard output, however long."""
-    out.print(text, soft_wrap=True)
+def say(*texts: str) -> None:
+    """Print each text as a line on standard output, however long."""
+    for text in texts:
+        out.print(text, soft_wrap=True)
 
 
 def say_in_words(text: str) -> None:

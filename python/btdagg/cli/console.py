@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from btdagg._util.wording import visible
+from btdagg._util.wording import in_line, visible
 from btdagg.cli import stop_writing
 from btdagg.report.table import Entry
 
@@ -59,8 +59,8 @@ class Terminal(Console):
         stop_writing("stderr" if self.stderr else "stdout")
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Make text of whatever is printed, in cells of tables too."""
-        return super().render_str(_encodable(visible(text), self.encoding), **options)
+        """Make a line of text of whatever is printed, in cells of tables too."""
+        return super().render_str(_encodable(in_line(text), self.encoding), **options)
 
     def print_rows(
         self, header: Sequence[str], rows: Sequence[Sequence[Entry]], n_labels: int
@@ -68,13 +68,14 @@ class Terminal(Console):
         """Print a table whose first `n_labels` columns name the row; no value is cut."""
         # If too wide, headers are broken, then leading columns stand above rows; else rows are
         # blocks.
+        header = [self.render_str(name).plain for name in header]
         cells = [[self._cell(cell) for cell in row] for row in rows]
         for width in sorted({min(self.width, _STANDARD), self.width}):
             for n_above, broken in product((0, n_labels - 1), (False, True)):
                 table = Table(box=None, padding=(0, 1), pad_edge=False)
                 for place, name in enumerate(header[n_above:], start=n_above):
                     side: Any = "left" if place < n_labels else "right"
-                    text = _broken(name, [row[place] for row in cells]) if broken else name
+                    text = self._broken(name, [row[place] for row in cells]) if broken else name
                     table.add_column(text, justify=side, vertical="bottom", no_wrap=True)
                 for row in cells:
                     first = Text("  " if n_above else "").append_text(row[n_above])
@@ -115,13 +116,13 @@ class Terminal(Console):
         self.print(line, soft_wrap=True, **style)
 
     def _cell(self, cell: Entry) -> Text:
-        line = visible(cell.text).replace("\n", "\\n").replace("\t", "\\t")
+        line = in_line(cell.text).replace("\t", "\\t")
         return Text(_encodable(line, self.encoding), "bold" if cell.bold else "")
 
-
-def _broken(name: str, cells: Sequence[Text]) -> str:
-    least = max(cell.cell_len for cell in (*map(Text, name.split()), *cells))
-    return "\n".join(wrap(name, max(least, (len(name) + 1) // 2)))
+    def _broken(self, name: str, cells: Sequence[Text]) -> Text:
+        least = max(cell.cell_len for cell in (*map(Text, name.split()), *cells))
+        lines = wrap(name, max(least, (len(name) + 1) // 2))
+        return Text("\n").join(map(self.render_str, lines))
 
 
 def write_data(text: str) -> None:

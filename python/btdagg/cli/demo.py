@@ -13,7 +13,7 @@ import btdagg
 from btdagg._util.errors import forbid
 from btdagg._util.files import write_table
 from btdagg._util.outputs import OutputFolder
-from btdagg.cli.common import Json, out, print_json, progress_bar, say
+from btdagg.cli.common import Json, print_json, progress_bar, say, say_in_words
 from btdagg.cli.evaluate import scores_as_json
 from btdagg.cli.reporting import print_scores
 from btdagg.datasets import REGIMES, Thurstone, simulate
@@ -95,14 +95,17 @@ def demo(
         print_json(scores_as_json(evaluation, None, items=items, splits=_N_SPLITS))
         return
     calibrated = round(evaluation.cells[0].n_calibration)
-    out.print(
+    for line in (
         f"Eight simulated judges, {items} items each. In each of {_N_SPLITS} random splits the "
-        f"model is calibrated on {calibrated} labels and scored on the rest.\n{_ABOUT}\n"
-    )
+        f"model is calibrated on {calibrated} labels and scored on the rest.",
+        _ABOUT,
+        "",
+    ):
+        say_in_words(line)
     print_scores(evaluation)
     if output is not None:
         files = [str(output / name) for name in (_VOTES, _LABELS)]
-        out.print(f"\nWrote {' and '.join(files)}. To evaluate them, or your own files:")
+        say("", f"Wrote {' and '.join(files)}. To evaluate them, or your own files:")
         say(f"  {shlex.join(['btdagg', 'evaluate', *files, '-n', '4,8'])}")
 
 

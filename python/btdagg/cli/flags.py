@@ -58,13 +58,13 @@ class CommandLine:
     @cached_property
     def project(self) -> Project:
         """The project file of --project, or the one in the working directory; else an empty one."""
-        from btdagg._util.wording import visible
+        from btdagg._util.wording import in_line
         from btdagg.project import FILE, Project
 
         if self.named_project is None and not os.path.exists(FILE):
             return Project()
         project = Project.load(self.named_project)
-        print(f"project: {visible(str(project.path))}", file=sys.stderr)
+        print(f"project: {in_line(str(project.path))}", file=sys.stderr)
         return project
 
     @property

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from btdagg._util.addresses import shown_address
-from btdagg._util.wording import visible
+from btdagg._util.wording import in_line
 from btdagg.cli.common import err, note, print_json, say
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class _Progress:
             self._n_earlier += 0 if self._run is None else self._run.n_votes
             self._run = run
         n_votes = self._n_earlier + run.n_votes
-        state = visible(", ".join(_state(run)))
+        state = in_line(", ".join(_state(run)))
         self.bar.update(self._task, completed=n_votes, description=state)
         waits_for = run.waits_for.partition(" (")[0]
         if err.is_terminal or time.monotonic() - self._last < (

@@ -214,10 +214,11 @@ def plan(
     if output is not None:
         say(f"wrote {output}")
     say(
-        f"\nForecast by number of votes and rule. At {rule.n} votes the given model decides, at "
-        "fewer one fitted to these items; calls include those for a calibration set:"
+        "",
+        f"Forecast by number of votes and rule. At {rule.n} votes the given model decides, at "
+        "fewer one fitted to these items; calls include those for a calibration set:",
     )
-    say(f"{planned}\nnumbers of labels are those to calibrate on; {of_prior}")
+    say(*str(planned).split("\n"), f"numbers of labels are those to calibrate on; {of_prior}")
 
 
 def _as_json(row: Any) -> dict[str, object]:
@@ -247,7 +248,7 @@ def _before_the_first_label(
         rows = [_as_json(row) for row in forecast.rows]
         print_json({"forecast": rows, "neighbours": list(forecast.neighbours)})
         return
-    say(str(forecast))
+    say(*str(forecast).split("\n"))
     note(
         f"forecast from {counted(len(forecast.neighbours), 'task')}, each calibrated with the "
         "others as prior: the mean, lowest and highest error of these tasks; votes and calls are "

@@ -112,7 +112,8 @@ def print_report_table(table: ReportTable) -> None:
     """Print a table of a report on the terminal."""
     out.print(table.title, style="bold", soft_wrap=True)
     out.print_rows(table.header, table.rows, table.n_label_columns)
-    say_in_words(f"{table.note}\n")
+    say_in_words(table.note)
+    out.print("")
 
 
 def show_exhibits(

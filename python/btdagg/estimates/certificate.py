@@ -28,6 +28,7 @@ from btdagg._util.validation import (
     distinct_rows,
     require_rows,
 )
+from btdagg._util.wording import in_lines
 from btdagg.estimates.mean import effective_number, labelled_mean
 from btdagg.estimates.population import (
     PredictedItems,
@@ -273,7 +274,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
         return f"with {labels} no items can be certified to {promise}; {takes}"
 
     def __str__(self) -> str:
-        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate and its model as plain values."""

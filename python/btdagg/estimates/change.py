@@ -11,6 +11,7 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.extras import as_frame
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_number, finite_counts
+from btdagg._util.wording import in_lines
 from btdagg.estimates.mean import (
     NOTHING,
     DomainMean,
@@ -167,7 +168,7 @@ class Change(Readable):
         return as_frame(rows)
 
     def __str__(self) -> str:
-        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
 
 def change(

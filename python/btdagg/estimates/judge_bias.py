@@ -15,6 +15,7 @@ from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, finite_counts
+from btdagg._util.wording import in_lines
 from btdagg.estimates.mean import numbers_of
 from btdagg.estimates.population import PredictedItems, items_of, require_same_points, vote_shares
 from btdagg.estimates.regression import Regression
@@ -192,7 +193,7 @@ class JudgeBias(Drawn, Readable):
         return as_frame([bias.as_dict() for bias in (*self.covariates, *self.systems)])
 
     def __str__(self) -> str:
-        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
 
 def bias(

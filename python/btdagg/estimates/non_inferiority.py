@@ -12,6 +12,7 @@ from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_number
+from btdagg._util.wording import in_lines
 from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
@@ -130,7 +131,7 @@ class NonInferiority(Readable):
         return sentence
 
     def __str__(self) -> str:
-        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
 
 def not_worse(

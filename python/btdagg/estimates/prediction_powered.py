@@ -17,7 +17,7 @@ from btdagg._util.lazy import pl
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, as_number
-from btdagg._util.wording import counted, percent
+from btdagg._util.wording import counted, in_lines, percent
 from btdagg.estimates.mean import (
     NOTHING,
     DomainMean,
@@ -296,7 +296,7 @@ class Estimates(Drawn, Readable):
 
     def __str__(self) -> str:
         lines = [f"{name} {estimate}" for name, estimate in self.estimates.items()]
-        return "\n".join([self.answer, *lines, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([self.answer, *lines, *(f"remark: {text}" for text in self.remarks)])
 
 
 def estimate(

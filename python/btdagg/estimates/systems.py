@@ -14,6 +14,7 @@ from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, require_rows, same_index
+from btdagg._util.wording import in_lines
 from btdagg.estimates.mean import differences_of, numbers_of
 from btdagg.estimates.population import PredictedItems, items_of
 from btdagg.estimates.prediction_powered import estimate
@@ -175,7 +176,7 @@ class SystemEstimates(Drawn, Readable):
             lines.append(f"{system.rank} {name}: {', '.join(filter(None, (strength, mean)))}")
         if self.tie_parameter is not None:
             lines.append(f"tie parameter {self.tie_parameter}")
-        return "\n".join([*lines, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([*lines, *(f"remark: {text}" for text in self.remarks)])
 
 
 def estimate_systems(

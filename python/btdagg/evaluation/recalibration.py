@@ -10,6 +10,7 @@ import numpy as np
 from btdagg._util.errors import expect, forbid
 from btdagg._util.readable import Readable
 from btdagg._util.validation import same_index, same_length
+from btdagg._util.wording import in_lines
 from btdagg.evaluation.comparison import Comparison
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import Losses, NewItems
@@ -130,7 +131,7 @@ class Recalibration(Readable):
         return {**sentences, **numbers, **holds, **compared, "warnings": [*self.warnings]}
 
     def __str__(self) -> str:
-        return "\n".join(
+        return in_lines(
             [self.answer, self.next_step, *(f"remark: {text}" for text in self.warnings)]
         )
 

@@ -15,6 +15,7 @@ from btdagg._util.display import Displayed, picture
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
+from btdagg._util.wording import in_lines
 from btdagg.evaluation.metrics import Interval, mean_interval
 from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.remarks import about_scores, about_votes
@@ -121,7 +122,7 @@ class Scores(Displayed, Readable):
         return f"lowest error, in {len(most)} parts: {', '.join(parts)}"
 
     def __str__(self) -> str:
-        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
     def plot(self, choice: str | None = None) -> Picture:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.

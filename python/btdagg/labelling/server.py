@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from btdagg._core import InputError
 from btdagg._util.listening import bound, place_of, serve
+from btdagg._util.wording import in_line
 from btdagg.report.markup import asset, script_hash
 from btdagg.votes.scale import PAIRWISE, POINTWISE, Mode
 
@@ -142,11 +143,8 @@ def serve_labels(
                 write()
             except (InputError, OSError) as error:
                 # The labels are in the store; the next one writes the file again.
-                print(
-                    f"btdagg: could not write the labels yet, will try again: {error}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                text = f"btdagg: could not write the labels yet, will try again: {error}"
+                print(in_line(text), file=sys.stderr, flush=True)
 
     config = uvicorn.Config(
         label_app(session, access, follow),

@@ -24,6 +24,7 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
+from btdagg._util.wording import in_lines
 from btdagg.model.intervals import ParameterInterval, as_level
 from btdagg.votes.join import labelled
 
@@ -183,7 +184,7 @@ class Calibration(Displayed, Readable):
         first, *lines = self.model.in_words
         losses = (f"{name} {value:.4f} on " for name, value in self.losses.items())
         first += f"; {''.join(losses)}{self.n_labels} labelled items"
-        return "\n".join([first, *lines, *(f"warning: {text}" for text in self.warnings)])
+        return in_lines([first, *lines, *(f"warning: {text}" for text in self.warnings)])
 
 
 def label_weights(labels: NDArray[np.int8] | None, weights: ArrayLike | None) -> Any:

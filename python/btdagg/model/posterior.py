@@ -12,6 +12,7 @@ from btdagg import _core
 from btdagg._util.errors import expect, forbid, of_kind
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
+from btdagg._util.wording import in_lines
 from btdagg.model.calibration_set import (
     ENOUGH,
     PARAMETERS,
@@ -275,4 +276,4 @@ class Posterior(Readable):
         lines = [f"{name} {interval}" for name, interval in self.intervals().items()]
         if self.neighbours > 0:
             lines.append(f"neighbours have {self.neighbours:.0%} of the posterior")
-        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+        return in_lines([*lines, *(f"warning: {text}" for text in self.warnings)])

@@ -17,6 +17,7 @@ from btdagg._util.validation import (
     columns_of,
     distinct_rows,
 )
+from btdagg._util.wording import in_lines
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import PARAMETERS, Bounds, Calibration, quiet
 from btdagg.model.intervals import (
@@ -135,7 +136,7 @@ class Bootstrap(Displayed, Readable):
     def __str__(self) -> str:
         values = [(name, getattr(self, name)) for name in PARAMETERS]
         values += [*self.weights.items(), ("mae", self.mae)]
-        return "\n".join(
+        return in_lines(
             [
                 f"{self.level:.0%} intervals, {len(self.parameters)} refits",
                 *(f"{name} {value}" for name, value in values),

@@ -19,7 +19,7 @@ from btdagg._util.validation import (
     as_number,
     require_rows,
 )
-from btdagg._util.wording import counted
+from btdagg._util.wording import counted, in_lines
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.protocol import CrossFit, Protocol, RandomSplits
@@ -130,7 +130,7 @@ class Plan(Drawn, Readable):
             remark = f", with covariates {known[size]:.4f}" if size in known else ""
             lines.append(f"{size} labels: error {excess:.4f} above that of many labels{remark}")
         lines += [self.saved] if self.saved else []
-        return "\n".join(lines)
+        return in_lines(lines)
 
 
 def plan(
@@ -495,7 +495,7 @@ class Forecast(Readable):
                 f"{row.n:3}  {row.n_labels:6}  {row.mae:.4f}  {row.low:.3f} to {row.high:.3f}"
                 f"  {row.votes:8.2f}  {row.calls:10,.0f}" + f"  {row.price:10,.2f}" * priced
             )
-        return "\n".join(lines)
+        return in_lines(lines)
 
 
 def forecast(
