@@ -10,7 +10,8 @@
 //! | `CostOptimal` | where a further vote costs more than it takes off the expected error |
 //!
 //! The last two need the chances of the next votes: a [`Predictive`], a mirror-symmetric mixture of
-//! Dirichlet-multinomials.
+//! Dirichlet-multinomials. They are of whole votes, and so is a lossless rule unless it is made for
+//! votes with strength by [`StoppingRule::of_strengths`].
 //!
 //! ```
 //! use btdagg::stopping::{Criterion, StoppingRule};
