@@ -28,6 +28,7 @@ from btdagg.votes.scale import PASS_FAIL
 from btdagg.votes.schema import PASS_WORDS, word_of
 from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, suffix_of
 from btdagg.votes.table import as_text, listing
+from btdagg.votes.words import are_guessed
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
@@ -500,9 +501,9 @@ def _is_open(table: Table) -> bool:
     columns = {*table.columns}
     verdict = next((name for name in ("vote", "label") if name in columns), None)
     if verdict is not None:
-        words = {*map(word_of, _texts(table, verdict) - {""})}
-        if words and words <= {"0", "1"}:
+        if are_guessed(table, verdict):
             return True
+        words = {*map(word_of, _texts(table, verdict) - {""})}
         has_systems = {"system_a", "system_b"} <= columns
         if words - {*_SURELY, *PASS_WORDS} and not has_systems and _named_systems(table, verdict):
             return True

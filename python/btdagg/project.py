@@ -302,9 +302,14 @@ class Project:
 
     def _foreign(self, kind: str, place: Any) -> Table:
         from btdagg.votes.table import Table
+        from btdagg.votes.words import GuessedNumbers
 
         name = self.said(kind, "format", "table")
-        return Table(self.imported([place], name, kind).frame, str(place))
+        imported = self.imported([place], name, kind)
+        frame = imported.frame
+        if any(isinstance(remark, GuessedNumbers) for remark in imported.remarks):
+            frame = frame.drop("status", strict=False)  # or nobody asks what the numbers mean
+        return Table(frame, str(place))
 
     def names_column(self, name: str) -> bool:
         """Whether the project says which column of the votes is called so."""

@@ -10,7 +10,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from btdagg import InputError, read_labels, read_votes
+from btdagg import DavidsonModel, InputError, read_labels, read_votes
 from btdagg.votes.words import GuessedNumbers
 from refusals import refused
 
@@ -478,3 +478,67 @@ def test_numbers_that_nobody_explained_are_remarked_in_python(votes, words, is_g
     labels = read_labels({"item": ["x", "y"], "label": [1, -1]})
     remarks = read.labelled(labels).remarks
     assert any(isinstance(remark, GuessedNumbers) for remark in remarks) == is_guess
+
+
+STATED = "--set", "words.1=A", "--set", "words.0=tie"
+BY_COMMAND = {
+    "import": ("import", "v.csv", "-o", "i.csv"),
+    "decide": ("decide", "model.json", "v.csv", "-o", "d.csv"),
+    "compare": ("compare", "v.csv", "l.csv", "--first", "n=1", "--second", "n=2"),
+    "certify": ("certify", "v.csv", "l.csv", "--agreement", "0.5"),
+    "plan": ("plan", "model.json", "v.csv", "l.csv", "-n", "3"),
+    "gate": ("gate", "v.csv", "l.csv", "--candidate", "ant", "--baseline", "bee", "--margin", ".9"),
+}
+
+
+@pytest.fixture
+def of_0_and_1(folder):
+    rows = [
+        (f"q{n}", "ant", "bee", k, (n + k // 2) % 2, n % 3 - 1) for n in range(24) for k in range(3)
+    ]
+    columns = ["item", "system_a", "system_b", "sample", "vote", "label"]
+    frame = pl.DataFrame(rows, columns, orient="row")
+    frame.drop("label").write_csv("v.csv")
+    frame.select("item", "label").unique(maintain_order=True).write_csv("l.csv")
+    DavidsonModel(1.0, 0.0, 0.5).save("model.json")
+    return frame
+
+
+@pytest.mark.usefixtures("quick_commands")
+@pytest.mark.parametrize("command", BY_COMMAND.values(), ids=BY_COMMAND)
+def test_every_command_says_that_it_guessed(cli, of_0_and_1, command):
+    _, _, err = cli(*command)
+    assert err.count("0 and 1 alone") == 1, err
+    _, out, err = cli(*command, *STATED)
+    assert "0 and 1 alone" not in out + err
+    of_0_and_1.with_columns(vote=1 - pl.col("vote")).vstack(
+        of_0_and_1[:1].with_columns(item=pl.lit("q99"), vote=pl.lit(-1, pl.Int64))
+    ).drop("label").write_csv("v.csv")
+    _, out, err = cli(*command)
+    assert "0 and 1 alone" not in out + err
+
+
+def test_numbers_of_a_table_that_btdagg_wrote_are_its_own(cli, of_0_and_1):
+    cli("import", "v.csv", "-o", "i.csv", *STATED)
+    for command in (("votes", "i.csv"), ("check", "i.csv")):
+        status, out, err = cli(*command)
+        assert status == 0
+        assert "0 and 1 alone" not in err
+        assert "unknown words" not in out
+    # Of another tool, a table is read anew by each command.
+    assert "0 and 1 alone" in cli("votes", "v.csv", "--set", "votes.format=table")[2]
+
+
+def test_labels_of_0_and_1_beside_votes_for_both_sides_are_read(cli, of_0_and_1):
+    of_0_and_1.select("item", vote=pl.col("label")).write_csv("v.csv")
+    of_0_and_1.select("item", label="vote").unique("item", maintain_order=True).write_csv("l.csv")
+    status, _, err = cli("calibrate", "v.csv", "l.csv")
+    assert status == 0
+    assert "votes are 0 and 1 alone" not in err
+
+
+@pytest.mark.parametrize("votes", [[1, 2], [0, 1, 2]])
+def test_a_2_is_no_vote(cli, folder, votes):
+    pl.DataFrame({"item": [f"q{v}" for v in votes], "vote": votes}).write_csv("v.csv")
+    for command in (("votes", "v.csv"), ("import", "v.csv", "-o", "i.csv"), ("check", "v.csv")):
+        assert cli(*command)[0] == 2

@@ -23,6 +23,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.votes.join import remarks_on_raters
+from btdagg.votes.words import about_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +101,7 @@ def compare(
         where = f"{task}: " if task else ""
         try:
             results[task], remarks = _compared(ways, names, data, reading, known)
-            notes += [f"{where}{remark}" for remark in remarks]
+            notes += [f"{where}{remark}" if where else remark for remark in remarks]
         except InputError as error:
             if not task:
                 raise
@@ -143,7 +144,7 @@ def _compared(
         population=reading.population,
         covariates=covariates,
     )
-    remarks = [*remarks_on_raters(data.gold, ways[0][3])]
+    remarks = [*remarks_on_raters(data.gold, ways[0][3]), *about_words(data.votes)]
     for way, *_, table in ways:
         apart = () if way is table else ("judge",)  # a panel
         remarks += what_is_pooled(table, "takes", apart)

@@ -23,6 +23,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
+from btdagg.votes.words import about_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,7 +128,8 @@ def decide(
         frame = btdagg.decisions(table, by, n_votes=n_votes, **how_decided)
     if n_empty := frame["label"].null_count():
         note(f"items without a vote get no label: {n_empty}")
-    note(*what_is_pooled(table, "decides", ["judge"] if fitted.judges else []))
+    pooled = what_is_pooled(table, "decides", ["judge"] if fitted.judges else [])
+    note(*about_words(table), *pooled)
     error_left: Any = None
     if gold is not None:
         frame = _with_labels(frame, gold)

@@ -40,6 +40,7 @@ from btdagg.votes.schema import parse
 from btdagg.votes.source import STANDARD_INPUT, read_table
 from btdagg.votes.table import Table, listing
 from btdagg.votes.votes import Votes, read_votes
+from btdagg.votes.words import GuessedNumbers
 
 if TYPE_CHECKING:
     from btdagg.votes.source import Source
@@ -307,6 +308,8 @@ def _imported(
     counted = rows.frame if kind_read == "labels" else frame
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     n_read = counted.height - missing.total()
+    if counted.filter(pl.col("vote") < 0).height:  # of another file
+        remarks = [remark for remark in remarks if not isinstance(remark, GuessedNumbers)]
     if n_read >= _MANY and not n_graded and not counted.filter(pl.col("vote") != 0).height:
         remarks.append(f"all {n_read:,} votes are ties: check the meanings given for the words")
     if 0 < n_read < _FEW * counted.height:

@@ -15,7 +15,7 @@ from btdagg.votes.schema import lead, parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
-from btdagg.votes.words import UNPARSABLE, in_own_orders, in_own_words
+from btdagg.votes.words import UNPARSABLE, are_guessed, in_own_orders, in_own_words, of_guess
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
 # Columns that are votes where no other is.
@@ -74,6 +74,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         added = {"vote": votes["vote"], "status": votes["status"]}
         table = Table(table.frame, table.source)
     elif verdict in ("vote", "label"):
+        remark = of_guess(f"{verdict}s") if are_guessed(table, verdict, options.words) else None
         words = as_text(table, verdict)
         blank = words.fill_null("").str.strip_chars() == ""
         status = pl.when(blank).then(pl.lit("empty")).alias(_STATUS)

@@ -55,7 +55,14 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
-from btdagg.votes.words import about_words, in_own_orders, in_own_words, names_systems, voted
+from btdagg.votes.words import (
+    about_words,
+    are_guessed,
+    in_own_orders,
+    in_own_words,
+    names_systems,
+    voted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -537,12 +544,11 @@ def read_votes(
 
     own_scale = getattr(table, "scale", None)
     has_numbers = own_scale is None and not are_counts(table) and "vote" in table.columns
-    stated, raw = {str(word).strip() for word in words or {}}, table
+    raw, stated = table, [*(words or ())]
 
     def named(votes: Votes) -> Votes:
         if has_numbers and votes.scale == PAIRS and _has_no_minus(votes):
-            plain = {*map(schema.word_of, raw.values("vote").drop_nulls())} - {""}
-            votes = replace(votes, is_guessed=plain <= {"0", "1"} and not plain <= stated)
+            votes = replace(votes, is_guessed=are_guessed(raw, "vote", stated))
         votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
         return votes.with_names(a, b)
 

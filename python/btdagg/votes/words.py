@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from btdagg._util.errors import InputError, expect
@@ -24,6 +24,7 @@ UNPARSABLE = "NOT_PARSABLE"
 """What Phoenix labels an answer that it could not read, beside a score of 0."""
 SHOWN = {"first": 1, "second": -1}  # the vote where A is shown first
 _SYSTEMS = ("system_a", "system_b")
+_OF_OURS = {"sample", "status"}  # columns beside the votes of every table that btdagg writes
 _MOST_WORDS = 12  # that are listed
 _LONGEST = 60  # of a word, in characters
 
@@ -67,8 +68,19 @@ def names_systems(table: Table, column: str) -> bool:
     return bool(table.collect(table.data.lazy().select(is_name.any())).item())
 
 
+def are_guessed(table: Table, column: str, words: Iterable[object] = ()) -> bool:
+    """Whether votes, or labels, are 0 and 1 alone, and nobody said what these numbers mean.
+
+    Tables that btdagg writes, of a store or an import, have its own numbers.
+    """
+    if {*table.columns} >= _OF_OURS:
+        return False
+    numbers = {*map(schema.word_of, table.values(column).drop_nulls().unique())} - {""}
+    return bool(numbers) and numbers <= {"0", "1"} and not numbers <= {*map(schema.word_of, words)}
+
+
 class GuessedNumbers(str):
-    """Remark on votes of 0 and 1 alone, of which nobody said what these numbers mean."""
+    """Remark on votes, or labels, that `are_guessed`."""
 
     __slots__ = ()
 
@@ -82,15 +94,17 @@ _AS_ARGUMENT = 'words={"1": "A", "0": "tie"}'
 _AS_OPTIONS = "--set words.1=A --set words.0=tie"
 
 
-def about_words(votes: object) -> tuple[str, ...]:
-    """Say how votes of 0 and 1 alone were read where nobody said what the numbers mean."""
-    if not getattr(votes, "is_guessed", False):
-        return ()
-    text = (
-        "votes are 0 and 1 alone, read as tie and A; 0 may as well mean B, or a fail. "
+def of_guess(what: str = "votes") -> GuessedNumbers:
+    """Say how votes, or labels, were read that `are_guessed`."""
+    return GuessedNumbers(
+        f"{what} are 0 and 1 alone, read as tie and A; 0 may as well mean B, or a fail. "
         f"{_AS_ARGUMENT} states this reading"
     )
-    return (GuessedNumbers(text),)
+
+
+def about_words(votes: object) -> tuple[str, ...]:
+    """Say how votes of 0 and 1 alone were read where nobody said what the numbers mean."""
+    return (of_guess(),) if getattr(votes, "is_guessed", False) else ()
 
 
 def voted(
