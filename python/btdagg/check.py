@@ -17,7 +17,7 @@ from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted, in_line
 from btdagg.estimates.prediction_powered import Estimates, estimate
-from btdagg.file_check import TYPED, FileCheck, as_toml, table_of, unused
+from btdagg.file_check import TYPED, FileCheck, table_of, unused
 from btdagg.model.calibration import about_judge, calibrate
 from btdagg.model.calibration_set import FEWEST, quiet
 from btdagg.project import TABLES
@@ -59,7 +59,7 @@ class Check:
 
     @property
     def project(self) -> str:
-        """The text of a project file, in which "?" stands below each question."""
+        """The text of a project file, with "..." for each key of `missing`."""
         lines = [f"#:schema {_SCHEMA}"]
         kinds = [file.table for file in self.files]
         for kind, file in sorted(
@@ -68,16 +68,13 @@ class Check:
             if f"[{kind}]" in lines or (file.kind == "unknown" and not file.command):
                 lines.append(f"# {file.source} is not used: only one file of {kind} can be")
                 continue
-            lines += ["", f"[{kind}]", f"file = {as_toml(file.source)}"]
-            # Tables within a table come after its keys.
-            for name, value in sorted(file.keys.items(), key=lambda key: isinstance(key[1], dict)):
-                if isinstance(value, dict):
-                    lines += [f"[{kind}.{name}]"] * bool(value)
-                    for word, meaning in value.items():
-                        lines += file.line(f"{name}.{word}", word, meaning)
-                else:
-                    lines += file.line(name, name, value)
+            lines += file.lines
         return "\n".join(lines) + "\n"
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """What to fill in, by the key of the project file that only the user knows."""
+        return {f"{f.table}.{key}": text for f in self.files for key, text in f.open_keys.items()}
 
     def __str__(self) -> str:
         lines = [*map(str, self.files), *map(in_line, self.supports)]
@@ -284,7 +281,7 @@ def _say_scales(
             continue
         path = "scale" + f".{name}" * bool(name)
         if question := _question(file, _of(table, name), other and _of(other, name), scale):
-            file.questions[path] = question
+            file.missing[path] = question
     if not texts:
         return
     prefix = f"{file.kind}.scale"

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from btdagg._util.errors import InputError, forbid, shown
-from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted, in_lines
@@ -21,14 +20,14 @@ from btdagg.formats.content import Content
 from btdagg.formats.nested import flat_table
 from btdagg.formats.reading import recognized
 from btdagg.formats.results import FEEDBACK
-from btdagg.project import is_column
+from btdagg.project import OPEN, is_column
 from btdagg.votes import Table, read_table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_of_columns
 from btdagg.votes.scale import PASS_FAIL
 from btdagg.votes.schema import PASS_WORDS, word_of
 from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, suffix_of
-from btdagg.votes.table import as_text, listing
-from btdagg.votes.words import are_guessed
+from btdagg.votes.table import listing
+from btdagg.votes.words import NAMES_OF_SYSTEMS, are_guessed
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
@@ -104,7 +103,7 @@ class FileCheck:
     """The content of a file: `kind` (votes, labels, pairs, responses or unknown) and `format`."""
 
     # `command` imports it, with "..." for what only the user knows; `keys` are those of its table
-    # in a project file, where "?" has a question in `questions`.
+    # in a project file. `missing` has what to fill in, by the key, or the table, that is open.
 
     source: str
     kind: str = "unknown"
@@ -115,7 +114,7 @@ class FileCheck:
     options: list[str] = field(default_factory=list)
     command: str = ""
     keys: dict[str, Any] = field(default_factory=dict)
-    questions: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
     @property
     def table(self) -> str:
@@ -124,13 +123,35 @@ class FileCheck:
             return "labels" if self.command.endswith("labels.csv") else "votes"
         return {"responses": "pairs"}.get(self.kind, self.kind)
 
-    def line(self, path: str, name: str, value: object) -> list[str]:
-        """Return the line of a key, below its question if it has one."""
-        question = self.questions.get(path)
-        if value in ("...", "?") or question is not None:
-            question = question or self.questions.get(path.partition(".")[0], "what is it?")
-            return [f"# {question}", f'{_bare(name)} = "?"']
-        return [f"{_bare(name)} = {as_toml(value)}"]
+    @property
+    def open_keys(self) -> dict[str, str]:
+        """What to fill in, by the key of the project file that only the user knows."""
+        paths = {}
+        for name, value in self.keys.items():
+            is_table = isinstance(value, dict)
+            pairs = (
+                {f"{name}.{key}": own for key, own in value.items()} if is_table else {name: value}
+            )
+            for path, own in pairs.items():
+                if own == OPEN or path in self.missing:
+                    paths[path] = self.missing.get(path) or self.missing.get(name, "its column")
+        return paths
+
+    @property
+    def lines(self) -> list[str]:
+        """The table of a project file; `OPEN` stands for what only the user knows."""
+        lines = ["", f"[{self.table}]", f"file = {as_toml(self.source)}"]
+        # Tables within a table come after its keys.
+        for name, value in sorted(self.keys.items(), key=lambda key: isinstance(key[1], dict)):
+            if isinstance(value, dict):
+                lines += [f"[{self.table}.{name}]"] * bool(value)
+                lines += (self._line(f"{name}.{key}", key, own) for key, own in value.items())
+            else:
+                lines.append(self._line(name, name, value))
+        return lines
+
+    def _line(self, path: str, name: str, value: object) -> str:
+        return f"{_bare(name)} = {as_toml(OPEN if path in self.open_keys else value)}"
 
     def __str__(self) -> str:
         facts = [text for name, value in self.facts.items() if (text := _sentence(name, value))]
@@ -196,7 +217,7 @@ def table_of(checked: FileCheck, *, with_grades: bool = False) -> Table | None:
             return _guessed(checked, files, flat)
         if words:
             checked.format = recognized(files) or "table"
-            checked.keys, checked.questions = (
+            checked.keys, checked.missing = (
                 {"format": checked.format, "words": words},
                 {"words": _MEANINGS},
             )
@@ -278,15 +299,12 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
     if len(wide) == 1:
         verdict, names["score"], wide = "score", *wide.values(), {}
     check.format, check.facts, check.problems = "table", _facts_of_rows(table), []
-    words, are_all = _words_beside(table, names, wide) if verdict == "score" or wide else ([], True)
-    if words and are_all and len(words) == 1 and not wide:
-        names |= {"vote": words[0], "score": None, "label": None}
-        verdict = "vote"
-    elif words:
+    words = _words_beside(table, names, wide) if verdict == "score" or wide else []
+    if words:
         scores = listing(wide.values() if wide else [str(names["score"])])
         check.problems = [
-            f"{scores} has one number where {listing(words)} has several words; which column has "
-            "the verdicts?"
+            f"{scores} has one number where {listing(words)} has several words, or a number for "
+            f"each; which column has the verdicts? If it is {words[0]}: --set vote={words[0]}"
         ]
         verdict, wide = "score", {}
         names[verdict] = "..."
@@ -304,7 +322,7 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
     if is_key is None:
         item, names["item"] = names["item"], "..."
         check.problems = ["the model may be the author of the response, or the judge"]
-        check.questions["item"] = (
+        check.missing["item"] = (
             f'is model the author of the response (item = ["{item}", "model"]) or the judge '
             f'(item = "{item}" and judge = "model")?'
         )
@@ -312,9 +330,6 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
     other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
     mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
     is_named = verdict in ("vote", "label")
-    if is_named and not (names["system_a"] and names["system_b"]):
-        names |= _named_systems(table, str(names[str(verdict)]))
-        mapping |= {n: c for n in ("system_a", "system_b") if (c := names[n]) not in (None, n)}
     meanings = _meanings(check, table, names, str(verdict)) if is_named else {}
     orders = _orders(check, table, names["order"])
     said = (("", mapping), ("criteria.", wide), ("words.", meanings), ("orders.", orders))
@@ -323,14 +338,10 @@ def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
         check.kind = "unknown"
         check.keys = mapping | {"words": meanings, "orders": orders, "criteria": wide}
         asked = f"{'; '.join(check.problems)}: {_MEANINGS}"
-        check.questions = {
-            "words": asked,
-            "orders": f"{check.problems[-1]}: AB or BA",
-            **check.questions,
-        }
         found = f"which column of {listing(columns)} is it?"
-        unknown = {name: found for name, column in mapping.items() if column == "..."}
-        check.questions = unknown | check.questions
+        unknown = {name: found for name, column in mapping.items() if column == OPEN}
+        orders_asked = f"{check.problems[-1]}: AB or BA"
+        check.missing = unknown | {"words": asked, "orders": orders_asked} | check.missing
         name = unused("labels.csv" if verdict == "label" else "votes.parquet")
         check.command = f"btdagg import {shlex.quote(check.source)}{options} -o {name}"
         return None
@@ -428,6 +439,8 @@ def _meanings(
             hint = f"; if they are fail and pass, state it: --set {kind}.scale=pass/fail"
         elif any(word.startswith("-") for word in numbers):
             hint = "; if positive numbers say how far A is ahead, name the column margin"
+        elif not both and not numbers and {*map(sure.get, plain)} <= {None, "tie", "missing"}:
+            hint = NAMES_OF_SYSTEMS
         check.problems = [f"unknown words {listing(unknown)} in {column}{hint}"]
     return {word: sure.get(word_of(word), "...") for word in open_words}
 
@@ -436,31 +449,14 @@ def _texts(table: Table, column: str) -> set[str]:
     return {text.strip().lower() for text in table.values(column).drop_nulls()}
 
 
-def _named_systems(table: Table, verdict: str) -> dict[str, str]:
-    """Two columns of which one names the winner in each row whose verdict is no common word."""
-    common = {*_SURELY, *_OWN, *_NUMBERS, ""}
-    texts = (as_text(table, name).str.strip_chars().str.to_lowercase() for name in table.columns)
-    rows = table.frame.select(texts).filter(~pl.col(verdict).is_in(common))
-    named = [
-        name for name in rows.columns if name != verdict and (rows[name] == rows[verdict]).any()
-    ]
-    if len(named) != 2:
-        return {}
-    is_named = pl.any_horizontal(pl.col(name) == pl.col(verdict) for name in named)
-    is_every = rows.select(is_named.all()).item()
-    return dict(zip(("system_a", "system_b"), named, strict=True)) if is_every else {}
-
-
 def _turned(table: Table) -> str | None:
     """Return a column that may say which responses were shown in the other order."""
     names = (name for name in table.columns if _TURNED.search(name))
     return next((name for name in names if 0 < len(_texts(table, name)) <= 2), None)
 
 
-def _words_beside(
-    table: Table, names: Mapping[str, Any], wide: Mapping[str, str]
-) -> tuple[list[str], bool]:
-    """Return columns of several words where a score has one number, and whether all scores do."""
+def _words_beside(table: Table, names: Mapping[str, Any], wide: Mapping[str, str]) -> list[str]:
+    """Return columns of several words where a score has one number, or a number for each word."""
     used = {column for name, column in names.items() if name not in ("vote", "label")}
     used |= {*wide.values(), *_SYSTEMS}
     worded = [
@@ -468,18 +464,18 @@ def _words_beside(
     ]
     parts = table.partition([names["criterion"]]) if names["criterion"] and not wide else []
     beside: list[str] = []
-    n_scores = 0
     for _, part in parts or [((), table)]:
         for score in wide.values() or [names["score"]]:
             stem = re.sub("[./_ ]?(score|value)$", "", score) if wide else ""
             of_score = [name for name in worded if name.startswith(stem)]
-            numbers = _texts(part, score) - {""}
-            several = [name for name in of_score if len(_texts(part, name) - {""}) > 1]
-            is_code = [name for name in several if _is_code(part, score, name)]
-            beside += several if len(numbers) < 2 else is_code
-            n_scores += len(numbers) < 2 or bool(is_code)
-    n_all = len(parts or [table]) * len(wide or [names["score"]])
-    return [*dict.fromkeys(beside)], n_scores == n_all
+            is_constant = len(_texts(part, score) - {""}) < 2
+            beside += [
+                name
+                for name in of_score
+                if len(_texts(part, name) - {""}) > 1
+                and (is_constant or _is_code(part, score, name))
+            ]
+    return [*dict.fromkeys(beside)]
 
 
 def _are_words(texts: set[str]) -> bool:
@@ -500,18 +496,13 @@ def _is_open(table: Table) -> bool:
     """Whether a table with our columns leaves open what they mean."""
     columns = {*table.columns}
     verdict = next((name for name in ("vote", "label") if name in columns), None)
-    if verdict is not None:
-        if are_guessed(table, verdict):
-            return True
-        words = {*map(word_of, _texts(table, verdict) - {""})}
-        has_systems = {"system_a", "system_b"} <= columns
-        if words - {*_SURELY, *PASS_WORDS} and not has_systems and _named_systems(table, verdict):
-            return True
+    if verdict is not None and are_guessed(table, verdict):
+        return True
     of_orders = columns.intersection(_CALLED["order"].split())
     if "order" not in columns and (of_orders or _turned(table)):
         return True
     names = {name: name if name in columns else None for name in _CALLED}
-    return verdict is None and "score" in columns and bool(_words_beside(table, names, {})[0])
+    return verdict is None and "score" in columns and bool(_words_beside(table, names, {}))
 
 
 def _verdict_in(table: Table, kind: str) -> str:

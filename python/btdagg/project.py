@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 FILE = "btdagg.toml"
 TABLES = ("votes", "labels", "pairs", "items")
-QUESTION = "?"
-"""The value of a key that only the user can give; the comment above it is the question."""
+OPEN = "..."
+"""The value of a key that only the user can give."""
 
 CHOICES = {
     "raters": ("mean", "majority", "drop"),
@@ -525,15 +525,8 @@ class Project:
         return table.with_data(joined.collect() if table.in_memory else joined)
 
     def _answer(self, path: tuple[str, ...], value: Any) -> Any:
-        # Return a value, or ask the question that stands for it.
-        if value != QUESTION:
-            return value
-        above = self.text.splitlines()[: max(self._line(path) - 1, 0)]
-        asked: list[str] = []
-        while above and above[-1].lstrip().startswith("#"):
-            asked.insert(0, above.pop().strip("# "))
-        question = " ".join(asked) or "what is it?"
-        raise InputError(f"{self.where(*path)}: {question} Replace '?' by the answer.")
+        forbid(value == OPEN, f"{self.where(*path)}: fill in the ..., a value that only you know")
+        return value
 
     def _line(self, path: tuple[str, ...]) -> int:
         section: tuple[str, ...] = ()
@@ -640,7 +633,7 @@ def _faults(
             elif name != "judge":
                 yield from _faults(value, path)
         elif not table and name in CHOICES:
-            if value not in (*CHOICES[name], QUESTION):
+            if value not in (*CHOICES[name], OPEN):
                 yield path, value, f"one of {', '.join(CHOICES[name])}"
         elif not table and name == "full_margin":
             if not isinstance(value, int | float) or isinstance(value, bool):

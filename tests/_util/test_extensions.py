@@ -311,7 +311,7 @@ def test_check_says_how_to_import_unknown_words(log, cli):
     command = out.rpartition("Next, fill in each ... ")[2].partition(": btdagg ")[2]
     assert cli(*shlex.split(command.replace("...", "A")))[0] == 0
     cli("check", "log.jsonl", "--save")
-    project = Path("btdagg.toml").read_text().replace('lft = "?"', 'lft = "A"')
+    project = Path("btdagg.toml").read_text().replace('lft = "..."', 'lft = "A"')
     Path("btdagg.toml").write_text(project)
     status, _, err = cli("calibrate", "log.jsonl", "labels.csv", "-o", "model.json")
     assert status == 0, err

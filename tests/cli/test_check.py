@@ -546,18 +546,24 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     ],
     ids=["range", "gaps", "model", "word"],
 )
-def test_what_is_not_certain_is_a_question_with_an_answer(cli, folder, votes, question, answer):
+def test_what_is_not_certain_is_left_open_and_said(cli, folder, votes, question, answer):
     (folder / "s.csv").write_text(votes.replace("q,", "question_id,", 1))
     status, out, _ = cli("check", "s.csv", "--save")
     assert status == (2 if "wrong" in out else 0)
-    assert out.splitlines()[-1].startswith("Next: replace each ? in bt")
+    *_, head, last = out.splitlines()
+    assert head == "Next, fill in each ... in btdagg.toml:"
     text = (folder / "btdagg.toml").read_text()
-    assert f"# {question}\n" in text
+    key, _, what = last.strip().partition(": ")
+    assert key.startswith("votes.")
+    assert what == question
+    assert "#" not in text.replace("#:schema", "")
+    (line,) = (line for line in text.splitlines() if line.endswith(' = "..."'))
+    assert line.startswith(key.rpartition(".")[2])
     status, _, err = cli("votes")
     assert status == 2
-    assert err.endswith(f": {question} Replace '?' by the answer.\n"), err
-    assert err.splitlines()[-1].startswith("btdagg: btdagg.toml, line ")
-    (folder / "btdagg.toml").write_text(text.replace('"?"', answer))
+    assert err.splitlines()[-1].startswith("btdagg: btdagg.toml, line "), err
+    assert ": fill in the ..." in err
+    (folder / "btdagg.toml").write_text(text.replace('"..."', answer))
     status, _, err = cli("votes", *(["--set", "votes.scale=1-5"] if "model" in question else []))
     assert status == 0, err
 
@@ -570,7 +576,7 @@ def test_the_project_file_of_an_export_is_read(cli, folder, name):
     keys = tomllib.loads((folder / "btdagg.toml").read_text())
     if "votes" in keys:
         status, _, err = cli("votes")
-        assert status == 0 or "Replace '?' by the answer." in err, err
+        assert status == 0 or ": fill in the ..." in err, err
     else:
         project = btdagg.Project.load()
         assert project.read(("labels", project.place("labels")))[0].height
@@ -603,11 +609,11 @@ def test_a_table_of_a_stranger_is_estimated_or_asked_about(cli, folder, name):
         assert checked[0] == 2
         assert checked[1].count("wrong: s.csv") == 1
         return
-    asks = '= "?"' in (folder / "btdagg.toml").read_text()
+    asks = '= "..."' in (folder / "btdagg.toml").read_text()
     where = ["-f", "criterion=tone"] if name == "wide" else []
     status, _, err = cli("estimate", *where)
     assert status == (2 if asks else 0), err
-    assert err.endswith("Replace '?' by the answer.\n") == asks
+    assert (": fill in the ..." in err) == asks
 
 
 def test_dialogues_of_a_stranger_are_found(cli, folder, shared):

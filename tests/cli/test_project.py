@@ -229,7 +229,7 @@ def test_the_project_of_another_folder_names_files_beside_it(cli, folder):
         ("item = 'cas'", "line 3: votes.item: votes.csv has no column 'cas'; found case"),
         ("item = ['case', 'bot']", "line 3: votes.item: votes.csv has no column 'bot'"),
         ("# one way or another: case or id?\nitm = 1", "line 4: votes.itm: no such key"),
-        ("# which one: case or run?\nitem = '?'", "line 4: votes.item: which one: case or run?"),
+        ("# case or run?\nitem = '...'", "line 4: votes.item: fill in the ..."),
         ("[vote]", "line 3: vote.item"),
         ("raters = 'all'", "line 3: votes.raters: no such key"),
         ("item = ", "btdagg.toml: Invalid value (at line 3"),

@@ -88,6 +88,14 @@ RECORDED_BITS = {
     ),
     "instead": "tests/promises/test_same_seed.py, and doors that agree in test_product.py",
 }
+COLUMNS_BY_THEIR_VALUES = {
+    "names": (
+        "btdagg.file_check.FileCheck.line",
+        "btdagg.file_check._named_systems",
+        "btdagg.project.QUESTION",
+    ),
+    "instead": "names of columns; check prints what is missing and the key that says it",
+}
 THEMES = [
     theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme
 ]

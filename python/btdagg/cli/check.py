@@ -43,8 +43,8 @@ def check(
 
     The command also lists the questions that the files can answer. Name votes and labels together
     to have them checked together. A table with columns of your own is read as far as its column
-    names and words allow. What the files leave open is shown as "...", and asked in the project
-    file that --save writes.
+    names and words allow. What the files leave open is shown as "...", also in the project file
+    that --save writes; the command says what to fill in.
 
     Example: btdagg check votes.csv labels.csv
     """
@@ -67,9 +67,11 @@ def check(
         project = f" --project {shlex.quote(str(path))}" if is_named else ""
         step = "" if checked.questions else checked.next_with_project
         step = step and f"{step}{project}"
-        if '"?"' in text:
-            step = f"replace each ? in {path} by the answer to its question"
-        if step and not json:
+        if checked.missing and not json:
+            say(f"Next, fill in each ... in {path}:")
+            for key, what in checked.missing.items():
+                say(f"  {key}: {what}")
+        elif step and not json:
             say(f"Next: {step}")
         elif not json:
             say("Next, by question:")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
+from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted
 from btdagg.votes import schema
 from btdagg.votes.grades import likely_scale
@@ -22,6 +23,7 @@ _MEANINGS: dict[str, int | None] = {
 }  # fmt: skip
 UNPARSABLE = "NOT_PARSABLE"
 """What Phoenix labels an answer that it could not read, beside a score of 0."""
+NAMES_OF_SYSTEMS = "; if they name systems, also name system_a and system_b, the columns of both"
 SHOWN = {"first": 1, "second": -1}  # the vote where A is shown first
 _SYSTEMS = ("system_a", "system_b")
 _OF_OURS = {"sample", "status"}  # columns beside the votes of every table that btdagg writes
@@ -148,7 +150,10 @@ def voted(
             text = f"{expected}; to read grades pass {{advice}}"
             refuse(added, is_bad, column, text, {"scale": likely_scale(table, column)})
         words_to_say = {"words": dict.fromkeys([*numbers][:_MOST_WORDS], "...")}
-        refuse(added, is_bad, column, f"{expected}; {_unknown(numbers)}", words_to_say)
+        are_names = len(numbers) > 1 and not any(map(is_number, numbers))
+        are_names &= not {*systems} <= {*table.columns}
+        text = f"{expected}; {_unknown(numbers)}{NAMES_OF_SYSTEMS * are_names}"
+        refuse(added, is_bad, column, text, words_to_say)
     return added.with_columns([value.alias(VOTE)])
 
 
