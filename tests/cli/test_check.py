@@ -485,7 +485,7 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
     assert out.endswith("    ... --filter criterion=tone\n")
     rows = pl.read_csv("s.csv")
     with pytest.warns(btdagg.model.CalibrationWarning, match="raters disagree|approximate"):
-        tried = btdagg.Project.load().decide("facts", agreement=0.5)
+        tried = btdagg.decide(btdagg.Project.load(), criterion="facts", agreement=0.5)
     assert rows.select("conversation", "bot").unique().height == tried.height == 80
     assert tried.columns == ["conversation", "bot", "label", "source", "probability", "trusted"]
     of_facts = [

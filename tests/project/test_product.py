@@ -118,7 +118,7 @@ FUNCTIONS = {
         given.votes, given.votes, given.labels, protocol=CrossFit(4, 1, 5)
     ),
     "change": lambda given: estimates.change(*given.periods()),
-    "Project.decide": lambda given: given.project.decide(agreement=0.7),
+    "decide a project": lambda given: btdagg.decide(given.project, agreement=0.7),
 }  # fmt: skip
 
 GRADES = "grades", "grade counts"
