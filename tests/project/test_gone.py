@@ -71,7 +71,7 @@ RULES_THAT_FORESEE_STRENGTH = {
     "names": (
         "btdagg.online.StrengthDistribution",
         "btdagg.online.strengths.price_within",
-        "btdagg.votes.Votes.strengths",
+        "btdagg.Votes.strengths",
     ),
     "arguments": (
         "btdagg.online.fit_votes strengths",
