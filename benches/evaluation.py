@@ -28,6 +28,7 @@ from btdagg import Protocol, evaluate, reference
 from btdagg.datasets import simulate
 from btdagg.evaluation import RandomSplits
 from btdagg.methods import by_name
+from btdagg.paper import DavidsonMae
 
 METHODS = (
     "davidson", "davidson-mae", "majority", "median", "isotonic", "soft-sc-mean", "soft-sc-min",
@@ -51,7 +52,7 @@ def main() -> None:
         votes,
         labels,
         n_votes=BUDGETS,
-        aggregators=by_name(METHODS),
+        aggregators=by_name(METHODS, own={"davidson-mae": DavidsonMae}),
         confidence="margin",
         protocol=Protocol(RandomSplits(n_splits=n_ours)),
     )

@@ -71,7 +71,7 @@ def _gallery():
         "posterior": few.posterior,
         "stability": few.posterior.stable(counts),
         "features": model.features(counts),
-        "by error": btdagg.model.calibrate_by_mae(counts[:20], labels[:20]),
+        "by error": btdagg.paper.calibrate_by_mae(counts[:20], labels[:20]),
         "prior": prior,
         "panel": panel.model,
         "panel's calibration": panel,

@@ -14,7 +14,7 @@ from btdagg.cli.app import COMMANDS
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.evaluation import PAPER_TEST, RandomSplits, SplitTest
 from btdagg.methods import by_name
-from btdagg.methods.registry import PAPERS
+from btdagg.paper.conditions import COMPARED
 from commands import one_line
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
@@ -169,7 +169,7 @@ def test_evaluate_by_other_columns_and_filters(cli, folder):
     filtered = read_votes("votes.csv").filter({"judge": "h", "sample": ["0", "1"]})
     protocol = Protocol(RandomSplits(n_splits=2), PAPER_TEST)
     expected = evaluate(
-        filtered, read_labels("labels.csv"), aggregators=by_name(PAPERS), protocol=protocol
+        filtered, read_labels("labels.csv"), aggregators=by_name(COMPARED), protocol=protocol
     )
     told = json.loads(cli(*command, *filters)[1])
     assert told["lines"] == expected.as_dict()["lines"]

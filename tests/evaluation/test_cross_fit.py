@@ -14,8 +14,8 @@ from btdagg.evaluation.evaluation import _sharing
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.methods import Calibrated, Decided, Isotonic, by_name
-from btdagg.methods.registry import PAPERS
 from btdagg.paper import transfer_matrix
+from btdagg.paper.conditions import COMPARED
 from btdagg.votes import Items
 from draws import comparison_of
 
@@ -210,7 +210,7 @@ def test_models_that_decide_all_items_alike_share_a_rank():
     gold = np.concatenate([np.repeat([-1, 0, 1], n) for n in several.values()])
     model = btdagg.calibrate(counts, gold, prior=None).model
     assert (model.decide(counts) == btdagg.majority_vote(counts)).all()
-    found = comparison_of(counts, gold, by_name(PAPERS), protocol=CROSS_FITTED)
+    found = comparison_of(counts, gold, by_name(COMPARED), protocol=CROSS_FITTED)
     assert (
         found.new_items.losses["mae"].of_items[0].mean()
         > found.new_items.losses["mae"].of_items[1].mean()

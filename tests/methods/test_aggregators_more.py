@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btdagg import (
-    Bounds,
     InputError,
     Protocol,
     calibrate,
     evaluate,
     fit_prior,
     majority_vote,
-    mean_absolute_error,
     read_labels,
     read_votes,
 )
@@ -33,7 +31,6 @@ from btdagg.methods import (
 )
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import AGGREGATORS
-from btdagg.model import calibrate_by_mae
 from btdagg.votes import Confidences, Items
 from draws import comparison_of
 
@@ -215,111 +212,6 @@ def test_isotonic_is_the_monotone_fit_of_the_data_and_its_mirror_image(rows):
     assert mirrored.tolist() == (-decided).tolist()
     order = np.random.default_rng(0).permutation(len(rows))
     assert Isotonic().fit(counts[order], labels[order]).decide(grid).tolist() == decided.tolist()
-
-
-# Davidson by absolute error
-
-
-def least_errors(counts, labels, bounds, n_grid=60):
-    """Fewest errors on a grid of beta and gamma, with every eta0 that makes a difference."""
-    minus, tie, plus = counts.T.astype(float)
-    s = np.log((np.maximum(plus, minus) + 1) / (np.minimum(plus, minus) + 1)) / 2
-    t = np.log((tie + 1) / (counts.sum(axis=1) + 1))
-    side = np.sign(plus - minus)
-    low, high = np.log(bounds.nu)
-    betas = np.concatenate([np.geomspace(*bounds.beta, n_grid), np.linspace(*bounds.beta, n_grid)])
-    gammas = np.concatenate([np.linspace(*bounds.gamma, n_grid), np.linspace(-2, 3, n_grid)])
-    gammas = gammas[(gammas >= bounds.gamma[0]) & (gammas <= bounds.gamma[1])]
-    best = len(labels) * 2
-    for beta in betas:
-        with np.errstate(divide="ignore"):
-            lead = np.log(2 * np.sinh(beta * s))
-        height = lead - gammas[:, None] * t
-        ends = np.full((len(gammas), 1), low), np.full((len(gammas), 1), high)
-        eta0 = np.clip(np.concatenate([height, height - 1e-9, *ends], axis=1), low, high)
-        decided = np.where(height[:, None, :] > eta0[:, :, None], side, 0)
-        best = min(best, int(np.abs(decided - labels).sum(axis=-1).min()))
-    return best
-
-
-BOXES = [
-    Bounds(),
-    Bounds(beta=(0.2, 2.0), nu=(0.5, 8.0), gamma=(0.0, 2.0)),
-    Bounds(beta=(1.0, 1.0), gamma=(0.0, 0.0)),
-]
-
-
-def small_sets(seed, n_sets):
-    rng = np.random.default_rng(seed)
-    for number in range(n_sets):
-        n_items, n_votes = rng.integers(1, 14), rng.integers(1, 15)
-        counts = np.array([
-            rng.multinomial(n_votes if number % 2 else rng.integers(n_votes + 1), chances)
-            for chances in rng.dirichlet([0.7] * 3, n_items)
-        ])  # fmt: skip
-        labels = rng.integers(-1, 2, n_items)
-        follows = rng.random(n_items) < (0.7 if number % 3 == 0 else 0)
-        yield counts, np.where(follows, np.sign(counts[:, 2] - counts[:, 0]), labels)
-
-
-@pytest.mark.parametrize("bounds", BOXES, ids=str)
-def test_no_parameters_make_fewer_errors(bounds):
-    met = 0
-    for counts, labels in small_sets(seed=BOXES.index(bounds), n_sets=16):
-        found = calibrate_by_mae(counts, labels, bounds=bounds)
-        model = found.model
-        errors = round(found.mae * len(labels))
-        assert errors == np.abs(model.decide(counts).astype(int) - labels).sum()
-        assert found.mae == found.bound
-        by_grid = least_errors(counts, labels, bounds)
-        assert errors <= by_grid
-        met += errors == by_grid
-        assert bounds.beta[0] <= model.beta <= bounds.beta[1]
-        assert bounds.nu[0] <= model.nu * (1 + 1e-12)
-        assert model.nu * (1 - 1e-12) <= bounds.nu[1]
-        assert bounds.gamma[0] <= model.gamma <= bounds.gamma[1]
-    assert met >= 15  # a grid can miss a narrow region
-
-
-def test_three_items_meet_at_one_beta_or_none():
-    """What the search for corners rests on; see `btdagg.model.corners`."""
-    rng = np.random.default_rng(0)
-    beta = np.geomspace(1e-4, 300, 3000)
-    for _ in range(300):
-        s, weight = np.sort(np.exp(rng.uniform(-4, 1.5, 3))), rng.random()
-        lead = [beta * x + np.log(-np.expm1(-2 * beta * x)) for x in s]
-        changes = np.diff(np.sign(lead[1] - weight * lead[0] - (1 - weight) * lead[2])) != 0
-        once = s[0] ** weight * s[2] ** (1 - weight) < s[1] < weight * s[0] + (1 - weight) * s[2]
-        assert changes.sum() == once
-
-
-@pytest.mark.parametrize("n_votes", [4, 12])
-def test_never_more_errors_than_by_drps_on_the_calibration_set(n_votes):
-    fewer = 0
-    for seed in range(12):
-        sample = simulate("wmt-en-de" if seed % 2 else "rb2-factuality", 50, n_votes, seed=seed)
-        counts, labels = sample.counts, sample.labels
-        usual, direct = calibrate(counts, labels, prior=None), calibrate_by_mae(counts, labels)
-        before = mean_absolute_error(labels, usual.model.decide(counts))
-        assert direct.mae == direct.bound
-        assert direct.mae == pytest.approx(
-            mean_absolute_error(labels, direct.model.decide(counts)), abs=1e-12
-        )
-        assert direct.mae <= before
-        # Of equally good parameters those of least DRPS.
-        assert direct.drps == pytest.approx(direct.model.drps(counts, labels), abs=1e-12)
-        assert (direct.model == usual.model) == (direct.mae == before)
-        fewer += direct.mae < before
-    assert fewer > 0
-
-
-@given(counted)
-@settings(deadline=None, max_examples=10)
-def test_the_direct_fit_is_mirrored_and_takes_items_in_any_order(rows):
-    counts, labels = rows[:, :3], rows[:, 3]
-    found = calibrate_by_mae(counts, labels)
-    assert calibrate_by_mae(counts[:, ::-1], -labels).model == found.model
-    assert calibrate_by_mae(counts[::-1], labels[::-1]).model == found.model
 
 
 # The protocol

@@ -31,7 +31,7 @@ def of(scale, labels):
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 @pytest.mark.parametrize("scale", [SIDES, SHIFTED])
 @pytest.mark.parametrize("name", ["weak", "davidson", "majority", "median", "mean", "threshold",
-                                  "davidson-mae", "isotonic", "constant"])  # fmt: skip
+                                  "isotonic", "constant"])  # fmt: skip
 def test_methods_decide_another_mirrored_scale_as_pairs(name, scale):
     (usual,), (other,) = by_name([name]), by_name([name], scale)
     wanted = usual.fit(COUNTS[:40], LABELS[:40]).decide(TRIPLES)
@@ -42,7 +42,7 @@ def test_methods_decide_another_mirrored_scale_as_pairs(name, scale):
 @pytest.mark.parametrize("name", AGGREGATORS)
 def test_methods_decide_uneven_points_or_say_why_not(name):
     needs = needs_of(AGGREGATORS[name]())
-    if needs.confidences or needs.decisions or name in ("threshold", "davidson-mae"):
+    if needs.confidences or needs.decisions or name == "threshold":
         sides = "a mirrored scale, with two sides, for"
         with refused("scale", got="0,1,4 (none, some, much)", expected=sides):
             by_name([name], UNEVEN)

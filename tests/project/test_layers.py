@@ -63,7 +63,7 @@ def test_modules_are_imported_by_a_name_in_a_string_in_one_place():
 def test_the_whole_package_is_a_name_for_doors_alone():
     """Elsewhere it would reach any layer, unseen by the contract."""
     plain = {("btdagg", "_core"), ("btdagg", "__version__")}
-    above = "cli", "__main__.py"
+    above = "cli", "paper", "__main__.py"  # of paper the next test says what it imports
     found = {
         str(path.relative_to(PACKAGE))
         for path in MODULES
@@ -71,6 +71,55 @@ def test_the_whole_package_is_a_name_for_doors_alone():
         and {name for name in imports_of(path) if name[0] == "btdagg"} - plain
     }
     assert not found
+
+
+def public_names():
+    """Each public name as (package, name), as the stubs of the packages have them."""
+    for stub in PACKAGE.rglob("__init__.pyi"):
+        package = ".".join(("btdagg", *stub.parent.relative_to(PACKAGE).parts))
+        yield from ((package, name) for _, name in imports_of(stub))
+
+
+def private_imports(path):
+    """What a file of paper/ or cli/paper/ imports from other rooms without a public name."""
+    own = {"btdagg.paper", "btdagg._util"}  # errors, reprs, lazy imports: nothing of votes
+    if "cli" in path.relative_to(PACKAGE).parts:
+        own.add("btdagg.cli")
+    return {
+        (module, name)
+        for module, name in imports_of(path)
+        if module.partition(".")[0] == "btdagg" and ".".join(module.split(".")[:2]) not in own
+    } - {*public_names()}
+
+
+OF_PAPER = [path for path in MODULES if "paper" in path.relative_to(PACKAGE).parts[:2]]
+
+
+@pytest.mark.parametrize("path", OF_PAPER, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_paper_is_written_with_public_names_alone(path):
+    assert not private_imports(path)
+
+
+def test_a_private_name_in_the_paper_is_found(copied, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.PACKAGE", copied)
+    module = copied / "paper/ties.py"
+    assert not private_imports(module)
+    private = (
+        "from btdagg.evaluation.engine import quiet_fit",
+        "from btdagg.evaluation import engine",
+        "from btdagg.evaluation.cells import Cell",
+        "import btdagg",
+        "import btdagg.evaluation.parts",
+    )
+    with module.open("a") as file:
+        file.write("\n\ndef private():\n" + "".join(f"    {line}\n" for line in private))
+    assert private_imports(module) == {
+        ("btdagg.evaluation.engine", "quiet_fit"),
+        ("btdagg.evaluation", "engine"),
+        ("btdagg.evaluation.cells", "Cell"),
+        ("btdagg", None),
+        ("btdagg.evaluation.parts", None),
+    }
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -20,7 +20,7 @@ from pages import ROOT
 from refusals import refused
 
 SHOWN = (
-    "model", "calibration", "with a prior", "by error", "panel", "panel's calibration", "bootstrap",
+    "model", "calibration", "with a prior", "panel", "panel's calibration", "bootstrap",
     "comparison", "random splits", "scores", "scores at one number", "labels swept",
     "estimates", "estimates by", "certificate", "systems", "plan",
 )  # fmt: skip

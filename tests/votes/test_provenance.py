@@ -8,7 +8,6 @@ import pytest
 
 from btdagg import DavidsonModel, calibrate, read_votes
 from btdagg.datasets import simulate
-from btdagg.model import calibrate_by_mae
 from btdagg.online import StoppingRule
 from btdagg.votes import Provenance, ProvenanceWarning
 
@@ -84,8 +83,6 @@ def test_a_calibration_says_what_it_knows():
     assert fitted.model.provenance == Provenance(n_votes=10, n_labels=120, judge="g")
     empty = calibrate(np.zeros((4, 3), dtype=int), [1, 0, -1, 0]).model
     assert empty.provenance == Provenance(n_labels=4)
-    directly = calibrate_by_mae(SAMPLE.counts, SAMPLE.labels).model
-    assert directly.provenance == Provenance(n_votes=8, n_labels=120)
 
 
 # What differs

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,7 +41,7 @@ from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
 from btdagg.evaluation.protocol import Protocol
 from btdagg.methods import by_name
 from btdagg.methods.base import needs_of
-from btdagg.methods.registry import AGGREGATORS, PAPERS, aggregators_or_usual
+from btdagg.methods.registry import AGGREGATORS, aggregators_or_usual
 from btdagg.report.sections import (
     QUESTIONS,
     write_biases,
@@ -139,9 +140,15 @@ def compare(
     prior: str | None,
     protocol: Protocol,
     questions: Sequence[Question] = QUESTIONS,
+    plain: Sequence[str] = (),
+    own: Mapping[str, Callable[..., Aggregator]] = MappingProxyType({}),
     **settings: Any,
 ) -> None:
-    """Score methods by a protocol; print the scores, and write the report of --report."""
+    """Score methods by a protocol; print the scores, and write the report of --report.
+
+    `plain` names the methods of pairs without a prior (the paper's: none is its default), and `own`
+    has methods that this command alone knows.
+    """
     data = reading.data(evaluated.votes, evaluated.labels)
     (gold, everything), table = data.all_parts, data.votes
     confidence = None
@@ -157,15 +164,13 @@ def compare(
     n_parts = len(parts)
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
     is_slow = not is_mirrored and min(map(len, parts.values()), default=0) >= _MANY
-    aggregators = _aggregators(evaluated.methods, table, confidence, budgets, n_parts, *scales)
-    is_papers = questions is not QUESTIONS
-    if is_papers and prior in (None, "none") and is_mirrored:
-        aggregators = by_name(PAPERS) if aggregators is None else aggregators
+    aggregators = _aggregators(evaluated.methods, table, confidence, budgets, n_parts, *scales, own)
+    if plain and prior in (None, "none") and is_mirrored:
+        aggregators = by_name(plain) if aggregators is None else aggregators
     else:
-        n_parts, plain = 1 if is_slow else n_parts, "Davidson" if is_papers else None
-        aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, plain)
-    is_varied = is_papers and evaluated.report
-    varied = _varied(table, evaluated, reading) if is_varied else {}
+        n_parts, papers = 1 if is_slow else n_parts, "Davidson" if plain else None
+        aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, papers)
+    varied = _varied(table, evaluated, reading) if plain and evaluated.report else {}
     chosen = [value for _, value in parse_pairs(reading.filters, "filters")]
     title = ", ".join([f"Evaluation of {Path(table.source).name}", *chosen])
     folder = evaluated.open(reading.project, title)
@@ -279,11 +284,12 @@ def _aggregators(
     n_parts: int,
     scale: Scale,
     label_scale: Scale,
+    own: Mapping[str, Callable[..., Aggregator]],
 ) -> tuple[Aggregator, ...] | None:
     if methods is None:
         return None
     if methods.strip().lower() != "all":
-        return by_name(methods.split(","), scale, label_scale)
+        return by_name(methods.split(","), scale, label_scale, own)
     if not scale.mirrored:
         usual = aggregators_or_usual(None, scale, label_scale)
         other_names = ["neighbours"][n_parts < 2 :], [n for n in AGGREGATORS if n not in _NEEDS]
@@ -301,7 +307,8 @@ def _aggregators(
                 note(f"{name} is left out: there is no column {', '.join(sorted(absent))}")
     if n_parts < 2:
         left_out.update(name for name, needs in _NEEDS.items() if needs.neighbours)
-    return by_name([name for name in AGGREGATORS if name not in left_out], scale, label_scale)
+    named = [name for name in (*AGGREGATORS, *own) if name not in left_out]
+    return by_name(named, scale, label_scale, own)
 
 
 def _has_confidences(votes: Votes, column: str | None) -> bool:

@@ -1,6 +1,12 @@
 from .bias import positional_bias as positional_bias
+from .cells import Cell as Cell
+from .engine import cross_scores as cross_scores
+from .metrics import Interval as Interval
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
 from .metrics import krippendorff_alpha as krippendorff_alpha
+from .metrics import share_interval as share_interval
+from .parts import among_gold_ties as among_gold_ties
+from .protocol import CROSS_FITTED as CROSS_FITTED
 from .protocol import PAPER_TEST as PAPER_TEST
 from .protocol import CrossFit as CrossFit
 from .protocol import GroupTest as GroupTest

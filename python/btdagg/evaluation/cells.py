@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -223,6 +223,17 @@ class Cell(Drawn, Readable):
             return self.new_items.difference(first, second, score)
         of_first, of_second = (getattr(self.methods[place], score) for place in (first, second))
         return mean_interval(of_first - of_second)
+
+    def among(self, names: Container[str]) -> Cell:
+        """Return a cell of some of its methods, without tests."""
+        methods = tuple(method for method in self.methods if method.name in names)
+        return replace(self, methods=methods, test=None, new_items=None)
+
+    @property
+    def main(self) -> Cell:
+        """The model that is written and the plain vote, of all methods."""
+        places = {place for place in (self.calibrated, self.baseline) if place is not None}
+        return self.among([self.methods[place].name for place in places or {0}])
 
     def less_constant(self, place: int) -> Interval:
         """MAE of a cross-fitted method less that of `best_constant`, with its 95% interval."""

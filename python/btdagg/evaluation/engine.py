@@ -44,10 +44,29 @@ def cross_scores(
     progress: Callable[[], object] | None = None,
     neighbourhood: Neighbourhood | None = None,
 ) -> list[list[Cell]]:
-    """Score aggregators calibrated on each part on the evaluation sets of every part."""
-    # Each split gives every part sets of its own; cells are by calibrated and decided part.
-    # `observe` gets the aggregators fitted to each part and split. `neighbourhood` is that of a
-    # single part.
+    """Score aggregators that are fitted to each part, such as a task, on every part.
+
+    Each split gives every part a calibration and an evaluation set of its own.
+
+    Parameters
+    ----------
+    parts : sequence of Items
+        Labelled items of each part.
+    methods : sequence of Aggregator
+        Copies of them are fitted.
+    protocol : Protocol
+    observe : callable, optional
+        Called with the aggregators fitted to each part and split.
+    progress : callable, optional
+        Called after each split.
+    neighbourhood : optional
+        Other parts as a prior of a single part, as `btdagg.evaluate` has them.
+
+    Returns
+    -------
+    list of lists of Cell
+        By the part that is fitted to, and the part that is decided.
+    """
     splitter = protocol.splitter
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(splitter, RandomSplits)  # the paper's go by the rows

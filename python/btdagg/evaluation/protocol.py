@@ -366,6 +366,3 @@ class Protocol:
 
 CROSS_FITTED = Protocol(CrossFit(), GroupTest())
 """Scores the model that `calibrate` would write, with intervals for new items; the default."""
-
-FEW_SPLITS = Protocol(RandomSplits(n_splits=20))
-"""The paper's 20 splits for fitted parameters and confusion matrices."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from btdagg._util.errors import forbid
 from btdagg._util.readable import Readable
 from btdagg.methods.base import Needs, OnScale, fitted
-from btdagg.model.absolute_error import calibrate_by_mae
 from btdagg.model.calibration import WEAK, calibrate, prior_beside
 from btdagg.model.calibration_set import Bounds, quiet, warn_of
 from btdagg.model.covariates import columns_for
@@ -33,8 +32,7 @@ class Calibrated(OnScale, Readable):
     With a prior (the weak one unless named) it is called ``calibrated``; of pairs without, or with
     `bounds`, it is the paper's fit, ``Davidson``. With ``"neighbours"`` evaluations choose the
     prior: other tasks, judges or criteria, without what they evaluate on. With `judges` it is a
-    ``panel`` (`btdagg.calibrate_panel`) and needs counts by judge. With the loss ``"MAE"`` it is
-    the paper's ablation ``Davidson MAE`` (`btdagg.model.calibrate_by_mae`).
+    ``panel`` (`btdagg.calibrate_panel`) and needs counts by judge.
     """
 
     name: str = ""
@@ -43,7 +41,6 @@ class Calibrated(OnScale, Readable):
     kappa: float = 1.0
     bounds: Bounds | None = None
     judges: tuple[str, ...] = ()
-    loss: Literal["DRPS", "MAE"] = "DRPS"
     calibration: Any = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
@@ -52,8 +49,8 @@ class Calibrated(OnScale, Readable):
         name = "calibrated, neighbours" if self.needs.neighbours else "calibrated"
         if self.prior is None:
             name = "Davidson" if self.scale.mirrored else "calibrated, no prior"
-        if self.loss != "DRPS" or self.judges:
-            name = "panel" if self.judges else "Davidson MAE"
+        if self.judges:
+            name = "panel"
             self.scale.require_sides(f"{name}, a Davidson model")
         object.__setattr__(self, "name", self.name or name)
 
@@ -63,7 +60,7 @@ class Calibrated(OnScale, Readable):
         return Needs(
             neighbours=isinstance(self.prior, str) and self.prior == "neighbours",
             judges=bool(self.judges),
-            time=bool(self.judges) or self.loss != "DRPS",
+            time=bool(self.judges),
         )
 
     def among(self, prior: Any) -> Self:
@@ -85,8 +82,6 @@ class Calibrated(OnScale, Readable):
         names = ["scale", "label_scale", "alpha", "kappa"]
         if self.judges:
             fit = calibrate_panel
-        elif self.loss == "MAE":
-            fit, names = calibrate_by_mae, [*names, "bounds"]
         else:
             names += ["bounds", "prior"]
         how = {name: getattr(self, name) for name in names}

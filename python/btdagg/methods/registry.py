@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from btdagg._util.errors import InputError, expect, forbid
@@ -41,7 +42,6 @@ AGGREGATORS: Registry[Callable[..., Aggregator]] = Registry(
         "median": RoundedMedian,
         "mean": RoundedMean,
         "threshold": Threshold,
-        "davidson-mae": partial(Calibrated, loss="MAE"),
         "isotonic": Isotonic,
         "constant": Constant,
         "greedy": partial(Decided, "greedy", "greedy decoding"),
@@ -63,8 +63,6 @@ _USUAL = {
     PAIRWISE: ("weak", "majority"),
     POINTWISE: ("weak", "majority", "median", "mean", "isotonic", "constant"),
 }
-PAPERS = ("davidson", "majority")
-"""Names of what the paper compares: its fit, and majority vote."""
 
 
 def aggregators_or_usual(
@@ -92,13 +90,18 @@ def as_aggregator(
 
 
 def by_name(
-    names: Sequence[str], scale: Scale = PAIRS, label_scale: Scale | None = None
+    names: Sequence[str],
+    scale: Scale = PAIRS,
+    label_scale: Scale | None = None,
+    own: Mapping[str, Callable[..., Aggregator]] = MappingProxyType({}),
 ) -> tuple[Aggregator, ...]:
-    """Return new aggregators by their names in `AGGREGATORS`, in any case."""
+    """Return new aggregators by their names, in any case: in `AGGREGATORS`, or a caller's `own`."""
     expect(not isinstance(names, str), "names", names, "a sequence of names")
     keys = [name.strip().lower() for name in names]
     for place, key in enumerate(keys):
-        if key not in AGGREGATORS:  # whose names look up packages
-            raise InputError(f"no method {key!r}, expected one of {', '.join(AGGREGATORS)}")
+        if key not in own and key not in AGGREGATORS:  # whose names look up packages
+            listed = ", ".join((*AGGREGATORS, *own))
+            raise InputError(f"no method {key!r}, expected one of {listed}")
         forbid(key in keys[:place], f"method {key!r} is named twice")
-    return tuple(AGGREGATORS[key](scale=scale, label_scale=label_scale) for key in keys)
+    made = (own[key] if key in own else AGGREGATORS[key] for key in keys)
+    return tuple(make(scale=scale, label_scale=label_scale) for make in made)

@@ -1,3 +1,5 @@
+from .absolute_error import DavidsonMae as DavidsonMae
+from .absolute_error import calibrate_by_mae as calibrate_by_mae
 from .conditions import ablate as ablate
 from .conditions import compare_orders as compare_orders
 from .parameters import fitted_parameters as fitted_parameters

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
-from btdagg._util.errors import InputError, expect, forbid
+from btdagg import InputError, evaluate
+from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
-from btdagg.evaluation.evaluation import Options, evaluate
-from btdagg.evaluation.parts import USUAL, Key, grouping
-from btdagg.evaluation.protocol import CROSS_FITTED
-from btdagg.evaluation.scores import Scores
+from btdagg.evaluation import CROSS_FITTED, Scores
 from btdagg.methods import by_name
-from btdagg.methods.registry import PAPERS
-from btdagg.votes.join import with_task
-from btdagg.votes.table import require, text
-from btdagg.votes.votes import require_single
+from btdagg.votes import with_task
 
 if TYPE_CHECKING:
-    from btdagg.votes.labels import Labels
-    from btdagg.votes.votes import Votes
+    from btdagg import Labels, Votes
+
+COMPARED = ("davidson", "majority")
+"""Names of the methods that the paper compares: its fit, and majority vote."""
 
 # Columns that may differ along with the compared one, and would be mistaken for its effect.
 _CONDITIONS = ("judge", "template", "temperature", "order")
@@ -35,7 +32,7 @@ def ablate(
     column: str,
     *,
     n_votes: Sequence[int] | None = None,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Scores:
     """Compare aggregators by the value of a column, on the same items and splits for all values.
 
@@ -64,9 +61,7 @@ def ablate(
     return _sorted(scores, sorted(dict.fromkeys(cell.value for cell in scores.cells), key=_number))
 
 
-def compare_orders(
-    votes: Votes, labels: Labels, n_votes: int, **options: Unpack[Options]
-) -> Scores:
+def compare_orders(votes: Votes, labels: Labels, n_votes: int, **options: Any) -> Scores:
     """Compare aggregators on votes with A first, with B first, and with half of each.
 
     Parameters
@@ -105,20 +100,23 @@ def _by_value(
     column: str,
     values: Sequence[pl.Expr],
     n_votes: Sequence[int] | None,
-    options: Options,
+    options: dict[str, Any],
     least: int = 1,
 ) -> Scores:
     # A vote counts under one value for each of the expressions `values`; an item is used if it has
     # `least` votes, other than missing ones, under each value of the column.
-    require_single(votes)
-    votes = with_task(votes, labels)
-    by = grouping(votes, options.get("by"), [name for name in USUAL if name != column])
+    expect(not votes.are_counts, "votes", "a table of counts", "single votes")
+    votes, by = with_task(votes, labels), options.get("by")
+    if by is None:
+        by = [name for name in ("task", "judge") if name in votes.columns and name != column]
+    parts, by = votes.partition(by), tuple(dict.fromkeys(by))
     forbid(
         column in by, f"by contains {column!r}, the column whose values are compared; leave it out"
     )
-    require(votes, [column])
+    found = ", ".join(votes.columns)
+    forbid(column not in votes.columns, f"{votes.source}: no column {column!r}; found {found}")
     frames, left_out, skipped = [], {}, []
-    for key, part in votes.partition(by):
+    for key, part in parts:
         try:
             _refuse_confounded(part, column, by)
             rows = _under_every_value(part, column, least)
@@ -141,7 +139,7 @@ def _by_value(
         valued = pl.concat(frames_beside).filter(pl.col(_VALUE).is_not_null())
         options["neighbours"] = neighbours.with_data(valued)
     if votes.scale.mirrored:
-        options.setdefault("aggregators", by_name(PAPERS))
+        options.setdefault("aggregators", by_name(COMPARED))
     scores = evaluate(votes.with_data(pl.concat(frames)), labels, n_votes=n_votes, **options)
     return Scores(
         by,
@@ -152,16 +150,16 @@ def _by_value(
     )
 
 
-def _refuse_confounded(part: Votes, column: str, by: Key) -> None:
+def _refuse_confounded(part: Votes, column: str, by: Sequence[str]) -> None:
     """Refuse one value alone, and values that differ in more than what is varied."""
-    values = text(part, column).unique()
+    values = part.values(column)
     forbid(len(values) < 2, f"all votes have the {column} {values[0]}, expected several values")
     for other in _CONDITIONS:
         if other not in part.columns or other in (column, *by):
             continue
         conditions: dict[frozenset[str | None], str] = {}
         for (value,), rows in part.partition([column]):
-            conditions.setdefault(frozenset(text(rows, other).unique()), value)
+            conditions.setdefault(frozenset(rows.values(other)), value)
         if len(conditions) > 1:
             first, second, *_ = conditions.values()
             raise InputError(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._util.wording import fixed
-from btdagg.report.figure import ReportFigure
-from btdagg.report.figures.intervals import draw_intervals
-from btdagg.report.style import without_frame, wrapped
-from btdagg.report.wording import basis_of
+from btdagg._util.wording import fixed, printable
+from btdagg.report import ReportFigure, basis_of, draw_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +65,7 @@ def _draw(transfer: Transfer, limit: float) -> Figure:
             va="center",
             color="white" if abs(value) > 0.62 * limit else "black",
         )
-    names = list(wrapped(transfer.tasks, _IN_ROW).values())
+    names = [fill(printable(task), _IN_ROW) for task in transfer.tasks]
     axis.set_xticks(np.arange(n) + 0.5, names, rotation=90)
     axis.set_yticks(np.arange(n) + 0.5, names)
     axis.xaxis.tick_top()
@@ -75,7 +73,8 @@ def _draw(transfer: Transfer, limit: float) -> Figure:
     axis.set_xlabel("evaluated on", labelpad=7)
     axis.set_ylabel("calibrated on")
     axis.invert_yaxis()
-    without_frame(axis)
+    axis.spines[:].set_visible(False)
+    axis.tick_params(length=0)
     return figure
 
 

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from btdagg import Protocol, majority_vote
 from btdagg._util.readable import Readable, readable
-from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.protocol import FEW_SPLITS, Protocol
-from btdagg.methods import Aggregator, Calibrated
-from btdagg.methods.majority import majority_vote
-from btdagg.model.calibration_set import Calibration
-from btdagg.votes.items import Items
+from btdagg.evaluation import RandomSplits, cross_scores
+from btdagg.methods import Calibrated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from btdagg import Calibration
+    from btdagg.methods import Aggregator
+    from btdagg.votes import Items
+
+FEW_SPLITS = Protocol(RandomSplits(n_splits=20))
+"""The paper's 20 splits for fitted parameters and confusion matrices."""
 
 # In the paper's table the tasks that its text calls High-Correction have lower quartiles of nu of
 # 217 and more, those it calls Low-Correction upper quartiles of 9.2 and less.

@@ -6,26 +6,24 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from btdagg._util.errors import InputError, forbid
-from btdagg.evaluation.protocol import Protocol, RandomSplits
-from btdagg.methods.base import is_written
+from btdagg import InputError, Protocol
+from btdagg._util.errors import forbid
+from btdagg.evaluation import RandomSplits
 from btdagg.paper import figures, tables
 from btdagg.paper.conditions import ablate, compare_orders
 from btdagg.paper.parameters import fitted_parameters
 from btdagg.paper.ties import tie_rates
 from btdagg.paper.transfer import transfer_matrix
-from btdagg.report import sections as usual
-from btdagg.report.figures import condition_figure
-from btdagg.report.sections import Question, main_methods, named_after, skip_left_out
-from btdagg.report.wording import key_of
+from btdagg.report import QUESTIONS as USUAL
+from btdagg.report import Question, condition_figure
 
 if TYPE_CHECKING:
-    from btdagg.evaluation.parts import Key
+    from collections.abc import Sequence
+
+    from btdagg import Votes
     from btdagg.methods import Aggregator
-    from btdagg.report.folder import ReportFolder
-    from btdagg.report.study import Study
-    from btdagg.votes.items import Items
-    from btdagg.votes.votes import Votes
+    from btdagg.report import ReportFolder, Study
+    from btdagg.votes import Items
 
 
 def _spread(study: Study, report: ReportFolder) -> None:
@@ -44,7 +42,7 @@ def _spread(study: Study, report: ReportFolder) -> None:
 def _transfer(study: Study, report: ReportFolder) -> None:
     forbid("task" not in study.scores.by, "this needs votes on several tasks, and a column task")
     place = study.scores.by.index("task")
-    by_key: dict[Key, dict[str, Items]] = {}
+    by_key: dict[tuple[str, ...], dict[str, Items]] = {}
     for key, cell in study.scores.at_most_votes().items():
         by_key.setdefault((*key[:place], *key[place + 1 :]), {})[key[place]] = cell.items
     forbid(
@@ -53,7 +51,7 @@ def _transfer(study: Study, report: ReportFolder) -> None:
     )
     transfers = {}
     for key, tasks in by_key.items():
-        with report.skipping(key_of(key)), study.progress(" ".join(("transfer", *key))) as start:
+        with report.skipping(_name_of(key)), study.progress(" ".join(("transfer", *key))) as start:
             step = start(study.protocol.splitter.n_splits)
             transfers[key] = transfer_matrix(
                 tasks, _davidson(study), protocol=study.protocol, progress=step
@@ -62,13 +60,18 @@ def _transfer(study: Study, report: ReportFolder) -> None:
     limit = figures.transfer_limit(transfers.values()) if transfers else None
     for exhibit in (partial(figures.transfer_figure, limit=limit), tables.transfer_table):
         report.choose(
-            {key_of(key): named_after(exhibit(of), *key) for key, of in transfers.items()}
+            {_name_of(key): exhibit(of).named_after(*key) for key, of in transfers.items()}
         )
 
 
 def _davidson(study: Study) -> Aggregator | None:
     """The calibration without neighbours: what is used elsewhere has none there."""
-    return next(filter(is_written, study.methods), None)
+    place = next(iter(study.scores.at_most_votes().values())).calibrated
+    return None if place is None else study.methods[place]
+
+
+def _name_of(key: Sequence[str]) -> str:
+    return ", ".join(key) or "all"
 
 
 def _ablations(study: Study, report: ReportFolder) -> None:
@@ -82,13 +85,13 @@ def _ablation(study: Study, report: ReportFolder, column: str, votes: Votes) -> 
     by = [name for name in study.scores.by if name != column]
     n_votes = None if study.most_votes is None else [study.most_votes]
     scores = study.run(f"by {column}", ablate, votes, column, n_votes=n_votes, by=by)
-    skip_left_out(study, report, scores, [column])
+    study.skip_left_out(report, scores, [column])
     report.add(tables.ablation_table(scores))
     bars = {}
     for key, cells in scores.by_key().items():
-        by_value = {cell.value: main_methods(cell) for cell in cells}
+        by_value = {cell.value: cell.main for cell in cells}
         if len(by_value) > 1:
-            bars[key_of(key)] = named_after(condition_figure(column, by_value), *key)
+            bars[_name_of(key)] = condition_figure(column, by_value).named_after(*key)
     report.choose(bars)
 
 
@@ -99,7 +102,7 @@ def _error_by_order(study: Study, report: ReportFolder) -> None:
     of_each = n_votes // 2 - n_votes // 2 % 2  # votes that an item has of either order
     forbid(of_each < 2, f"this needs two votes in each order, but an item has {n_votes}")
     scores = study.run("order", compare_orders, votes, of_each)
-    skip_left_out(study, report, scores)
+    study.skip_left_out(report, scores)
     report.add(tables.order_table(scores))
 
 
@@ -117,7 +120,7 @@ def _ties(study: Study, report: ReportFolder) -> None:
 
 
 QUESTIONS = (
-    *usual.QUESTIONS,
+    *USUAL,
     Question(
         "spread",
         "How the fits differ between splits",

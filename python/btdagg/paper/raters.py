@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError, forbid
-from btdagg._util.lazy import pl
-from btdagg._util.readable import Readable
-from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.metrics import (
-    Interval,
+from btdagg import (
+    InputError,
+    Labels,
+    majority_vote,
     mean_absolute_error,
     pairwise_accuracy,
 )
-from btdagg.evaluation.parts import refuse_several_judges, require_columns
-from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.methods import Aggregator, Calibrated, Decided
-from btdagg.methods.base import decisions_of
-from btdagg.methods.majority import majority_vote
-from btdagg.paper.ratings import Ratings
-from btdagg.votes.items import Items
-from btdagg.votes.join import join
-from btdagg.votes.labels import Labels
-from btdagg.votes.table import require, text
-from btdagg.votes.votes import Votes
+from btdagg._util.errors import expect, forbid
+from btdagg._util.lazy import pl
+from btdagg._util.readable import Readable
+from btdagg.evaluation import CROSS_FITTED, cross_scores
+from btdagg.methods import Calibrated, Decided, Needs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.cells import Cell
+    from btdagg import Protocol, Votes
+    from btdagg.evaluation import Cell, Interval
+    from btdagg.methods import Aggregator
+    from btdagg.paper.ratings import Ratings
 
 _OWN = "\0own"  # decisions of the rater; no column of a source is called that
 
@@ -157,18 +152,20 @@ def leave_one_rater_out(
     # Checked here, so that a bad argument is not reported as a fault of the data.
     protocol.require_intervals()
     method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
-    of_judge = None
+    decided_by = getattr(method, "needs", Needs()).decisions
+    needed: dict[str, Any] = {"n_votes": n_votes, "confidence": confidence}
+    needed["decisions"] = () if decided_by is None else (decided_by,)
     if votes is not None:
-        of_judge = _items(votes, n_votes, confidence, decisions_of([method]))
+        _require_judge(votes, **needed)
     groups = None if group is None else _groups(ratings, group)
     raters, skipped = [], []
     for place, rater in enumerate(ratings.raters.tolist()):
         try:
             sheet, rater_votes, n_alone, n_shared = _sheet(ratings, place, groups)
             gold, compared, n_without_votes = sheet.labels, None, 0
-            if of_judge is not None:
+            if votes is not None:
                 own_of = dict(zip(map(str, sheet.ids.tolist()), rater_votes.tolist(), strict=True))
-                both = join(None, sheet, of_judge).labelled()
+                both = votes.labelled(sheet, **needed)
                 gold, n_without_votes = both.labels, both.n_without_votes
                 rater_votes = np.array([own_of[str(item)] for item in both.ids.tolist()])
                 items = replace(both, decisions={**both.decisions, _OWN: rater_votes.astype(float)})
@@ -207,25 +204,20 @@ def _sheet(
     return labels, rater_votes[rated], int((mine & ~rated).sum()), int(undecided.sum())
 
 
-def _items(
-    votes: Votes, n_votes: int | None, confidence: str | None, decided: Sequence[str]
-) -> Items:
-    refuse_several_judges(votes)
-    require_columns(votes, [n_votes], confidence, decided)
-    items = votes.items(n_votes=n_votes, confidence=confidence, decisions=decided)
+def _require_judge(votes: Votes, **needed: Any) -> None:
+    """Check once, and not rater by rater, that these are votes of one judge with what is needed."""
+    judges = list(votes.values("judge")) if "judge" in votes.columns else []
+    expected = "votes of one judge; filter by judge"
+    expect(len(judges) < 2, "votes", f"votes of several judges, {judges[:2]}", expected)
+    items = votes.items(**needed)
     forbid(not items.counts.any(), f"{votes.source}: none of the {len(items)} items has a vote")
-    return items
 
 
 def _groups(ratings: Ratings, column: str) -> dict[Any, str]:
-    require(ratings, [column])
-    groups = text(ratings, column).alias("group")
-    rows = pl.DataFrame([ratings.frame["item"], groups]).unique(maintain_order=True)
-    bad = rows.filter(pl.col("group").is_null() | pl.col("item").is_duplicated())
-    if bad.height:
-        raise InputError(
-            f"item {bad['item'][0]!r} has several groups or none, expected one group",
-            source=ratings.source,
-            column=column,
-        )
-    return dict(rows.iter_rows())
+    groups: dict[Any, str] = {}
+    for (group,), part in ratings.partition([column]):
+        for item in part.items.tolist():
+            if not group or groups.setdefault(item, group) != group:
+                text = f"item {item!r} has several groups or none, expected one group"
+                raise InputError(text, source=ratings.source, column=column)
+    return groups

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg import PAIRS, InputError, read_votes
 from btdagg._util.lazy import pl
-from btdagg.votes.grades import refuse_grades
-from btdagg.votes.schema import RATINGS, parse
-from btdagg.votes.source import read_table, with_item
-from btdagg.votes.table import Table, ids_of, refuse, without_repeats
+from btdagg.votes import Table, read_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.votes.source import Source
+_KEY = ("item", "rater")
+_NUMBER, _FIRST = "\0number", "\0first"  # no column of a source is called that
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +36,12 @@ class Ratings(Table):
     @cached_property
     def items(self) -> NDArray[Any]:
         """The items in order of first appearance: (n_items,) array."""
-        return ids_of(self.frame["item"].unique(maintain_order=True))
+        return _ids(self.frame["item"])
 
     @cached_property
     def raters(self) -> NDArray[Any]:
         """The raters in order of first appearance: (n_raters,) array."""
-        return ids_of(self.frame["rater"].unique(maintain_order=True))
+        return _ids(self.frame["rater"])
 
     @cached_property
     def votes(self) -> NDArray[np.int8]:
@@ -75,7 +74,18 @@ class Ratings(Table):
         return cells
 
 
-def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) -> Ratings:
+def _ids(values: pl.Series) -> NDArray[Any]:
+    """Distinct ids in order of first appearance, as an array of int64, or of object holding str."""
+    ids = values.unique(maintain_order=True)
+    return ids.to_numpy() if ids.dtype.is_integer() else np.array(ids.to_list(), dtype=object)
+
+
+def read_ratings(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    words: Mapping[str, object] | None = None,
+) -> Ratings:
     """Read the votes of raters, one row per item and rater.
 
     Parameters
@@ -86,14 +96,56 @@ def read_ratings(source: Source, *, columns: Mapping[str, str] | None = None) ->
         not have several tasks or criteria.
     columns : mapping of str to str, optional
         Names of columns in the source by the names above, such as ``{"rater": "annotator"}``.
+    words : mapping of str to A, tie, B or "missing"; optional
+        Meaning of votes in words.
     """
-    table = with_item(read_table(source, [], columns=columns))
-    refuse_grades(table, "vote", "label")
+    table = read_table(source, ["item", "rater"], columns=columns)
     if "vote" not in table.columns and "label" in table.columns:
-        table = table.with_data(table.data.rename({"label": "vote"}))
-    rows = parse(read_table(table, RATINGS.required), RATINGS.kinds)
-    for name in {"task", "criterion"}.intersection(rows.columns):
-        several = pl.col(name).n_unique().over("item") > 1
-        refuse(rows, several, name, f"items of one {name}: read each {name} by itself")
-    ratings = Ratings(rows.data, rows.source, files=rows.files)
-    return without_repeats(ratings, RATINGS.key_of(ratings), "vote")
+        table = read_table(table, [], columns={"vote": "label"})
+    others = {*table.columns} - {*_KEY, "vote"}
+    others -= set() if "vote" in table.columns else {"score"}  # of which `read_votes` says more
+    rows = {
+        name: read_votes(
+            read_table(table.with_data(table.data.drop(others)), [], columns={"item": name}),
+            words=words,
+            scale=PAIRS,
+            strength="none",
+        ).frame
+        for name in _KEY
+    }
+    parsed = [rows["item"]["vote"], *(rows[name]["item"].alias(name) for name in _KEY)]
+    table = table.with_columns(parsed)
+    for name in {"task", "criterion"}.intersection(table.columns):
+        _refuse(table, pl.col(name).n_unique().over("item") > 1, name)
+    return _without_repeats(Ratings(table.data, table.source, files=table.files))
+
+
+def _numbered(table: Table) -> pl.DataFrame:
+    """Return the rows with a column `number`, which they have in their source."""
+    frame = table.numbered()
+    return table.frame.with_columns(frame.drop(table.columns).to_series().alias(_NUMBER))
+
+
+def _refuse(table: Table, several: pl.Expr, column: str) -> None:
+    for row in _numbered(table).filter(several).head(1).iter_rows(named=True):
+        source, number = table.place(row[_NUMBER])
+        expected = f"items of one {column}: read each {column} by itself"
+        raise InputError(
+            source=source, row=number, column=column, got=row[column], expected=expected
+        )
+
+
+def _without_repeats(ratings: Ratings) -> Ratings:
+    """Keep one row of each rater and item, the first with a vote; refuse different votes."""
+    frame, first = _numbered(ratings), pl.col("vote", _NUMBER).first().over(_KEY)
+    present = frame.drop_nulls("vote").with_columns(first.name.prefix(_FIRST))
+    differing = present.filter(pl.col("vote") != pl.col(f"{_FIRST}vote")).head(1)
+    for row in differing.iter_rows(named=True):
+        where = ratings.where(row[f"{_FIRST}{_NUMBER}"], row[_NUMBER])
+        raise InputError(
+            f"{where}: both have item {row['item']!r} and rater {row['rater']!r}, with votes "
+            f"{row[f'{_FIRST}vote']} and {row['vote']}"
+        )
+    in_order = pl.int_range(pl.len()).min().over(_KEY), pl.col("vote").is_null()
+    kept = frame.sort(*in_order, maintain_order=True).unique(_KEY, maintain_order=True)
+    return ratings.with_data(kept.drop(_NUMBER))

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from btdagg import InputError, Labels
 from btdagg._util.errors import forbid, reworded
 from btdagg._util.extras import needs
 from btdagg._util.files import replace_file
 from btdagg._util.lazy import pl
 from btdagg.votes import Table
-from btdagg.votes.labels import Labels
-from btdagg.votes.table import refuse_duplicates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,7 +126,9 @@ def _read_prompts(source: Path, split: str) -> Table:
         ]
     frame = pl.concat(frames)
     prompts = Table(frame.with_columns(task=_task_names(frame["subset"])), str(source))
-    refuse_duplicates(prompts, ["task", "id"])
+    repeats = prompts.frame.filter(pl.struct("task", "id").is_duplicated())
+    for task, prompt in repeats.select("task", "id").head(1).iter_rows():
+        raise InputError(f"{source}: several rows have task {task!r} and id {prompt!r}")
     return prompts
 
 

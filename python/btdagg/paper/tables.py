@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -10,21 +11,16 @@ import numpy as np
 
 from btdagg._util.errors import forbid
 from btdagg._util.wording import MISSING, fixed, percent, stem
-from btdagg.evaluation.cells import Cell
-from btdagg.evaluation.metrics import Interval
-from btdagg.evaluation.scores import name_of_average, record, spread
-from btdagg.paper.raters import LeaveOneOut
-from btdagg.report.table import Entry, ReportTable, Row
-from btdagg.report.tables.scores import LOWER_IS_BETTER, best_lines
-from btdagg.report.wording import basis_of, not_evaluated, random_splits, votes_of, with_error
+from btdagg.report import Entry, ReportTable, Row, basis_of, not_evaluated, with_error
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Scores
-    from btdagg.evaluation.parts import Key
+    from btdagg.evaluation import Cell, Interval, Scores
     from btdagg.paper.parameters import FittedParameters
-    from btdagg.paper.raters import RaterScores
+    from btdagg.paper.raters import LeaveOneOut, RaterScores
     from btdagg.paper.ties import TieRates
     from btdagg.paper.transfer import Transfer
+
+_LOWER_IS_BETTER = "Mean absolute error, lower is better"
 
 
 def ablation_table(scores: Scores) -> ReportTable:
@@ -41,7 +37,7 @@ def ablation_table(scores: Scores) -> ReportTable:
     return ReportTable.of_rows(
         stem("ablation", column),
         f"Error by {column}",
-        f"{LOWER_IS_BETTER}: means over {over} of the same items for every {column}; {error}. "
+        f"{_LOWER_IS_BETTER}: means over {over} of the same items for every {column}; {error}. "
         f"Bold: {bold}.{left_out}" + not_evaluated(key for key, _ in scores.skipped),
         (*scores.by, "votes", "method"),
         _by_value(scores, f"{column} ", across=alone, differences=True),
@@ -54,7 +50,7 @@ def order_table(scores: Scores) -> ReportTable:
     return ReportTable.of_rows(
         "orders",
         "Error by the order in which responses are shown",
-        f"{LOWER_IS_BETTER}: means{over}. First: all votes with A shown first; second: all "
+        f"{_LOWER_IS_BETTER}: means{over}. First: all votes with A shown first; second: all "
         "with B shown first; balanced: half of each. Equal numbers of votes on the same items. "
         "Bold: the lowest of the row." + not_evaluated(key for key, _ in scores.skipped),
         (*scores.by, "votes", "method"),
@@ -68,19 +64,19 @@ def _by_value(
 ) -> Iterator[Row]:
     # Bold is the lowest of `across` values, or of methods.
     names = ("n_votes", "method", "mae", "accuracy", "n_items", "n_splits")
-    blocks: dict[tuple[Key, int | None], list[Cell]] = {}
+    by_value = replace(scores, by=(*scores.by, scores.column))
+    blocks: dict[tuple[tuple[str, ...], int | None], list[Cell]] = {}
     for cell in scores.cells:
         blocks.setdefault((cell.key, cell.n_votes), []).append(cell)
     for (key, n_votes), block in blocks.items():
-        label = (*key, votes_of(n_votes))
+        label = (*key, "all" if n_votes is None else str(n_votes))
         columns = [f"{prefix}{cell.value}".strip() for cell in block]
         for of_method in zip(*(cell.lines for cell in block), strict=True):
             cells, records = {}, []
             for cell, column, line in zip(block, columns, of_method, strict=True):
-                best = best_lines(of_method if across else cell.lines)
-                cells[column] = Entry(with_error(line["mae"]), line in best)
-                key_fields = {**dict(zip(scores.by, key, strict=True)), scores.column: cell.value}
-                records.append(record(key_fields, scores.record({**line, "key": ()}, names)))
+                lowest = min(other["mae"].mean for other in (of_method if across else cell.lines))
+                cells[column] = Entry(with_error(line["mae"]), line["mae"].mean == lowest)
+                records.append(by_value.record({**line, "key": (*key, cell.value)}, names))
             yield Row((*label, of_method[0]["method"]), cells, records)
         methods = [method.name for method in block[0].methods]
         if differences and len(methods) == 2:
@@ -127,7 +123,8 @@ def parameters_table(fitted: Mapping[str, FittedParameters]) -> ReportTable:
             }
             yield Row((task,), cells, records)
 
-    over = random_splits(len(of.beta) for of in fitted.values())
+    fewest, most = (pick(len(of.beta) for of in fitted.values()) for pick in (min, max))
+    over = f"{fewest if fewest == most else f'{fewest} to {most}'} random splits"
     return ReportTable.of_rows(
         "parameters-over-splits",
         "Fitted parameters",
@@ -158,8 +155,8 @@ def transfer_table(transfer: Transfer) -> ReportTable:
                     {
                         "source": source,
                         "target": target,
-                        **spread("mae", transfer.mae_interval(source, target)),
-                        **spread("change", change),
+                        "mae": transfer.mae_interval(source, target),
+                        "change": change,
                         "n_splits": transfer.compared[0][0].n_splits,
                     }
                 )
@@ -238,7 +235,7 @@ def _rater_row(label: tuple[str, ...], budget: Mapping[str, int], scores: RaterS
             name.replace("_", " ").replace("mae", "MAE"): Entry("yes" if wins else "no", wins),
         }
         fields |= {f"human_{score}_evaluated": human[score].mean, name: wins}
-        fields |= spread(f"judge_{score}", judge[score]) | spread(f"{score}_gain", gain)
+        fields |= {f"judge_{score}": judge[score], f"{score}_gain": gain}
     return Row((*label, str(scores.rater)), cells, [{**fields, "n_splits": judge["n_splits"]}])
 
 
@@ -252,18 +249,19 @@ def tie_rate_table(rates: TieRates, rows: str = "judge", columns: str = "templat
             for j, column in enumerate(rates.column_names):
                 rate = rates.rate(i, j)
                 cells[names[j]] = _rate(rate)
-                counts = {
+                fields = {
                     "ties": int(rates.ties[i, j]),
                     "total": int(rates.totals[i, j]),
                     "n_items": int(rates.n_items[i, j]),
                     "n_missing": int(rates.n_missing[i, j]),
+                    "rate": rate,
                 }
-                records.append(
-                    record({rows: row, columns: column}, {**counts, **spread("rate", rate)})
-                )
+                taken = {rows, columns} & {*fields}
+                forbid(taken, f"columns {taken} have names of fields of the results; rename them")
+                records.append({rows: row, columns: column, **fields})
             yield Row((row,), {**cells, "average": _rate(rates.rate(i))}, records)
         averages = {name: _rate(rates.rate(column=j)) for j, name in enumerate(names)}
-        average = name_of_average(rates.row_names)
+        average = "average of all" if "average" in rates.row_names else "average"
         yield Row((average,), {**averages, "average": _rate(rates.rate())})
 
     return ReportTable.of_rows(

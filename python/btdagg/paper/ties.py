@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._util.errors import forbid
+from btdagg._util.errors import expect, forbid
 from btdagg._util.readable import Readable
-from btdagg.evaluation.metrics import Interval, share_interval
-from btdagg.evaluation.parts import among_gold_ties
-from btdagg.votes.table import require
-from btdagg.votes.votes import require_single
+from btdagg.evaluation import Interval, among_gold_ties, share_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.votes.labels import Labels
-    from btdagg.votes.votes import Votes
+    from btdagg import Labels, Votes
 
 _ALL = slice(None)
 
@@ -79,8 +75,7 @@ def tie_rates(
     an item always agree, else too wide. The paper's figures imply this: 37.6% is 253 of 672 votes,
     two on each of 336 items, and ± 5.2% is the interval for 336. Averages pool cells; items add up.
     """
-    require_single(votes)
-    require(votes, [rows, columns])
+    expect(not votes.are_counts, "votes", "a table of counts", "single votes")
     forbid(rows == columns, f"rows and columns are both {rows!r}, expected two columns")
     if gold_ties is not None:
         votes = among_gold_ties(votes, gold_ties)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from btdagg._util.errors import forbid, within
 from btdagg._util.readable import Readable
-from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.metrics import Interval, mean_interval
-from btdagg.evaluation.parts import require_splits
-from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.methods import Aggregator, Calibrated
-from btdagg.votes.items import Items
+from btdagg.evaluation import CROSS_FITTED, cross_scores
+from btdagg.methods import Calibrated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.evaluation.cells import Cell
+    from btdagg import Protocol
+    from btdagg.evaluation import Cell, Interval
+    from btdagg.methods import Aggregator
+    from btdagg.votes import Items
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +58,10 @@ class Transfer(Readable):
 
     def change_interval(self, source: str, target: str) -> Interval:
         """Mean change with its 95% interval, as `mae_interval`."""
-        source_cell, target_cell = self._of(source, target), self._of(target, target)
-        if source_cell.new_items is None or target_cell.new_items is None:
-            return mean_interval(source_cell.methods[0].mae - target_cell.methods[0].mae)
-        return source_cell.new_items.joined(target_cell.new_items).difference(0, 1)
+        moved, own = self._of(source, target), self._of(target, target)
+        new_items = moved.new_items and own.new_items and moved.new_items.joined(own.new_items)
+        both = replace(own, methods=(*moved.methods, *own.methods), new_items=new_items)
+        return both.difference(0, 1)
 
     def _of(self, source: str, target: str) -> Cell:
         return self.compared[self.tasks.index(source)][self.tasks.index(target)]
@@ -100,6 +99,6 @@ def transfer_matrix(
     method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
     for name, items in tasks.items():
         with within(f"task {name!r}: "):
-            require_splits(items, protocol.splitter)
+            list(protocol.splitter.draw(len(items), items.groups, items.content))
     rows = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
     return Transfer(tuple(tasks), tuple(map(tuple, rows)))

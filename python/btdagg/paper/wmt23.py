@@ -17,7 +17,6 @@ from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
 from btdagg.paper.ratings import Ratings
-from btdagg.votes.table import listing
 
 Pair = Literal["zh-en", "en-de"]
 
@@ -147,7 +146,7 @@ def _read_errors(archive: Path, members: Mapping[str, str]) -> tuple[str, pl.Dat
             if pair is None:
                 raise InputError(
                     f"{archive}: no {' or '.join(members.values())} in the archive; it has "
-                    f"{listing(names)}"
+                    f"{', '.join(names)}"
                 )
             file = unpacked.extractfile(members[pair])
             text = file.read() if file else b""

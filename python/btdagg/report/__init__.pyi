@@ -1,5 +1,16 @@
 from .figure import ReportFigure as ReportFigure
+from .figures import condition_figure as condition_figure
+from .figures import draw_intervals as draw_intervals
 from .figures import sweep_figures as sweep_figures
 from .folder import ReportFolder as ReportFolder
+from .sections import QUESTIONS as QUESTIONS
+from .sections import Question as Question
+from .study import Study as Study
+from .table import Entry as Entry
+from .table import ReportTable as ReportTable
+from .table import Row as Row
 from .tables import scores_table as scores_table
 from .tables import sweep_table as sweep_table
+from .wording import basis_of as basis_of
+from .wording import not_evaluated as not_evaluated
+from .wording import with_error as with_error

@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from btdagg._util.extras import MissingExtraError, needs
-from btdagg._util.readable import Readable
+from btdagg.report.exhibit import Exhibit
 from btdagg.report.markup import escaped
 from btdagg.report.style import SETTINGS, WIDTH
 
@@ -25,7 +25,7 @@ _ALONE = threading.Lock()  # settings of matplotlib, and filters of warnings, ar
 
 
 @dataclass(frozen=True, eq=False)
-class ReportFigure(Readable):
+class ReportFigure(Exhibit):
     """A figure of a report. It is drawn anew for each file, so it is the same every time.
 
     Attributes
@@ -41,9 +41,6 @@ class ReportFigure(Readable):
 
     kind: ClassVar[str] = "figure"
 
-    name: str
-    title: str
-    note: str
     draw: Callable[[], Figure] = field(repr=False)
 
     def svg(self) -> str:

@@ -16,7 +16,6 @@ from btdagg.estimates.systems import SystemEstimates
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
-from btdagg.model.absolute_error import MaeCalibration
 from btdagg.model.calibration_set import Calibration
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
@@ -83,12 +82,6 @@ def _calibration(result: Calibration) -> Parts:
 def _grades(result: GradeModel, note: str = "", _: None = None) -> Parts:
     origin = "" if result.provenance is None else f"Fitted to: {result.provenance}."
     yield tables.grades_table({"calibrated": result}, note=f"{note} {origin}".strip())
-
-
-@parts_of.register
-def _by_error(result: MaeCalibration) -> Parts:
-    note = f"Calibrated on {result.n_labels:,} labels by absolute error: MAE {result.mae:.3f}."
-    yield from _model(result.model, note)
 
 
 @parts_of.register

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btdagg._util.errors import InputError, forbid
-from btdagg._util.wording import MISSING, stem
+from btdagg._util.wording import MISSING
 from btdagg.estimates.judge_bias import bias
 from btdagg.estimates.systems import estimate_systems
 from btdagg.evaluation import CrossFit, positional_bias
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.estimates.systems import SystemEstimates
     from btdagg.evaluation import Scores
-    from btdagg.evaluation.cells import Cell
     from btdagg.methods import Aggregator
     from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
@@ -45,29 +44,31 @@ MOST_MAPPED = 20
 _FAVOURED = "What the judge favours"
 _MOST_GRADES = 12  # that a table or a figure has room for
 
-Exhibit: TypeAlias = "ReportTable | ReportFigure"
-Exhibits: TypeAlias = "Iterator[Exhibit]"
+Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure]"
 
 
 @dataclass(frozen=True)
 class Question:
-    """A section's question; `answer` raises an `InputError` where the votes allow none."""
+    """A section of a report: the question that it answers.
+
+    Attributes
+    ----------
+    name : str
+        Name in ``report.json``.
+    title, text : str
+        Heading, and the sentence below it.
+    answer : callable
+        Takes the study and the report, to which it adds tables and figures; it raises an
+        `InputError` where the votes allow no answer, which the page then says.
+    paired : bool
+        Whether it is asked of votes on pairs alone.
+    """
 
     name: str
     title: str
     text: str
     answer: Callable[[Study, ReportFolder], None]
     paired: bool = False
-
-
-def skip_left_out(
-    study: Study, report: ReportFolder, scores: Scores, what: Sequence[str] = ()
-) -> None:
-    """Record what a protocol skipped, but for the parts that nothing could be made of."""
-    for key, reason in scores.skipped:
-        if not any(key[: len(part)] == part for part, _ in study.scores.skipped):
-            with report.skipping(", ".join((*what, key_of(key)))):
-                raise InputError(reason)
 
 
 def _vote_sweep(study: Study, report: ReportFolder) -> None:
@@ -85,7 +86,7 @@ def _vote_sweep(study: Study, report: ReportFolder) -> None:
         whole = wholes.get(cell.key)
         if whole is not None and cell.n_votes == whole.items.pooled.sum(axis=1).max():
             names = [method.name for method in cell.methods]
-            cell = replace(among(whole, names), n_votes=cell.n_votes)
+            cell = replace(whole.among(names), n_votes=cell.n_votes)
         cells.append(cell)
     _add_sweep(study, report, replace(scores, cells=tuple(cells)))
 
@@ -100,7 +101,7 @@ def _calibration_sweep(study: Study, report: ReportFolder) -> None:
 
 
 def _add_sweep(study: Study, report: ReportFolder, scores: Scores) -> None:
-    skip_left_out(study, report, scores)
+    study.skip_left_out(report, scores)
     report.choose(figures.sweep_figures(scores))
     report.add(tables.sweep_table(scores))
 
@@ -139,7 +140,7 @@ def _parameters(study: Study, report: ReportFolder) -> None:
 
 def _labels(study: Study, report: ReportFolder) -> None:
     _refuse_long(study)
-    cells = {name: main_methods(cell) for name, cell in study.scores.parts.items()}
+    cells = {name: cell.main for name, cell in study.scores.parts.items()}
     for figure in (figures.confusion_figure, figures.distribution_figure):
         report.choose({name: figure(name, cell) for name, cell in cells.items()})
 
@@ -150,18 +151,6 @@ def _refuse_long(study: Study) -> None:
         len(scale.points) > _MOST_GRADES,
         f"labels have {len(scale.points)} grades, more than {_MOST_GRADES}",
     )
-
-
-def main_methods(cell: Cell) -> Cell:
-    """The model that is written and majority vote, of all methods of a cell."""
-    places = {place for place in (cell.calibrated, cell.baseline) if place is not None}
-    return among(cell, [cell.methods[place].name for place in places or {0}])
-
-
-def among(cell: Cell, names: Iterable[str]) -> Cell:
-    """Return a cell of some of its methods, without tests."""
-    methods = tuple(method for method in cell.methods if method.name in {*names})
-    return replace(cell, methods=methods, test=None, new_items=None)
 
 
 def _orders(study: Study, report: ReportFolder) -> None:
@@ -180,7 +169,7 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
         calibration = fits[name].calibration if name in fits else None
         if calibration is not None and not calibration.model.scale.mirrored:
             whose = (name,) if len(study.scores.items) > 1 else ()
-            maps[name] = named_after(figures.grades_figure(calibration.model), *whose)
+            maps[name] = figures.grades_figure(calibration.model).named_after(*whose)
             continue
         with report.skipping(name):
             by_name: dict[str, Aggregator] = {fits[name].name: fits[name]} if name in fits else {}
@@ -190,16 +179,8 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
                     by_name[method.name] = quiet_fit(method, items.decided_by, items.labels)
             most = int(items.pooled.sum(axis=1).max())
             figure = figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
-            maps[name] = named_after(figure, name) if len(study.scores.items) > 1 else figure
+            maps[name] = figure.named_after(name) if len(study.scores.items) > 1 else figure
     report.choose(maps)
-
-
-def named_after(exhibit: Exhibit, *whose: str) -> Exhibit:
-    """Name an exhibit after the judge or part that it is of."""
-    if not whose:
-        return exhibit
-    title = f"{exhibit.title}, {key_of(whose)}"
-    return replace(exhibit, name=stem(exhibit.name, *whose), title=title)
 
 
 def _fits(scores: Scores) -> dict[str, Calibrated]:

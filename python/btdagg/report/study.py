@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from btdagg._util.errors import InputError
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
+from btdagg.report.wording import key_of
 from btdagg.votes.scale import PAIRWISE, POINTWISE
 from btdagg.votes.table import text
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from btdagg.evaluation.scores import Scores
+    from btdagg.report.folder import ReportFolder
     from btdagg.votes.labels import Labels
 
 Result = TypeVar("Result")
@@ -108,6 +111,13 @@ class Study(Readable):
         }
         with self.progress(what) as progress:
             return evaluate(votes, self.labels, *more, **{**usual, **options}, progress=progress)
+
+    def skip_left_out(self, report: ReportFolder, scores: Scores, what: Sequence[str] = ()) -> None:
+        """Record parts that `scores` lack, but for those of which nothing could be made at all."""
+        for key, reason in scores.skipped:
+            if not any(key[: len(part)] == part for part, _ in self.scores.skipped):
+                with report.skipping(", ".join((*what, key_of(key)))):
+                    raise InputError(reason)
 
     @property
     def most_votes(self) -> int | None:

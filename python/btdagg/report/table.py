@@ -12,9 +12,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from btdagg._util.extras import MissingExtraError
-from btdagg._util.readable import Readable
 from btdagg._util.spreadsheets import guarded
 from btdagg._util.wording import MISSING, printable
+from btdagg.evaluation.metrics import Interval
+from btdagg.report.exhibit import Exhibit
 from btdagg.report.markup import escaped, template
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ReportTable(Readable):
+class ReportTable(Exhibit):
     """A table of a report.
 
     Attributes
@@ -85,9 +86,6 @@ class ReportTable(Readable):
 
     kind: ClassVar[str] = "table"
 
-    name: str
-    title: str
-    note: str
     header: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
     records: tuple[dict[str, object], ...]
@@ -105,7 +103,8 @@ class ReportTable(Readable):
     ) -> Self:
         """Make a table of rows, with columns in order of first appearance; a dash where none is.
 
-        `labels` are the header of the label columns; `columns` come first, with values or not.
+        `labels` are the header of the label columns; `columns` come first, with values or not. An
+        interval in a record becomes three values: ``mae``, ``mae_low`` and ``mae_high``.
         """
         rows = list(rows)
         header = tuple(dict.fromkeys((*columns, *(name for row in rows for name in row.cells))))
@@ -123,7 +122,7 @@ class ReportTable(Readable):
                 )
                 for row, row_cells in zip(rows, cells, strict=True)
             ),
-            tuple(dict(record) for row in rows for record in row.records),
+            tuple(_flat(record) for row in rows for record in row.records),
             n_label_columns=len(labels),
         )
 
@@ -210,6 +209,17 @@ class ReportTable(Readable):
 
     def _begins_group(self, repeated: int) -> bool:
         return self.n_label_columns > 1 and repeated == 0
+
+
+def _flat(record: Mapping[str, object]) -> dict[str, object]:
+    """Return a record whose intervals are a mean and two ends."""
+    fields: dict[str, object] = {}
+    for name, value in record.items():
+        if isinstance(value, Interval):
+            fields |= {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
+        else:
+            fields[name] = value
+    return fields
 
 
 def in_markdown(text: str) -> str:

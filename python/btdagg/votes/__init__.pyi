@@ -4,6 +4,9 @@ from .items import (
 from .items import (
     Items as Items,
 )
+from .join import (
+    with_task as with_task,
+)
 from .provenance import (
     Provenance as Provenance,
 )

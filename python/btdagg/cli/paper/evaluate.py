@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from btdagg import Protocol
 from btdagg.cli.common import Signs
 from btdagg.cli.evaluate import Evaluated, compare
 from btdagg.evaluation import PAPER_TEST, RandomSplits
-from btdagg.evaluation.protocol import Protocol
+from btdagg.paper import DavidsonMae
+from btdagg.paper.conditions import COMPARED
 from btdagg.paper.questions import QUESTIONS
 
 
@@ -31,7 +33,10 @@ def evaluate(
 ) -> None:
     """Compare methods on random splits that calibrate on few items, with the paper's test.
 
+    Its own method davidson-mae fits by absolute error, the paper's ablation of the loss.
+
     Example: btdagg paper evaluate votes.parquet labels.csv --report out
     """
     protocol = Protocol(RandomSplits(size=size, n_splits=splits), PAPER_TEST)
-    compare(evaluated, selection, prior, protocol, QUESTIONS, splits=splits)
+    own = {"davidson-mae": DavidsonMae}
+    compare(evaluated, selection, prior, protocol, QUESTIONS, COMPARED, own, splits=splits)

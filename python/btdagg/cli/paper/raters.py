@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-import btdagg
-from btdagg._util.errors import InputError
+from btdagg import InputError
 from btdagg.cli.common import Json, Signs, Splits, progress_bar
 from btdagg.cli.reporting import (
     ReportOption,
@@ -17,7 +16,7 @@ from btdagg.cli.reporting import (
     show_exhibits,
 )
 from btdagg.methods import by_name
-from btdagg.paper import leave_one_rater_out
+from btdagg.paper import leave_one_rater_out, read_ratings
 from btdagg.paper.tables import raters_table
 
 
@@ -77,7 +76,7 @@ def raters(
     budgets = numbers_of_votes(n_votes)
     sources = (("labels", ratings), ("votes", votes))
     raw_ratings, *raw_votes = selection.filtered(*project.read(*sources))
-    sheet = btdagg.paper.read_ratings(raw_ratings)
+    sheet = read_ratings(raw_ratings, words=project.how_labelled["words"])
     table = selection.votes(raw_votes[0]) if raw_votes else None
     if table is not None:
         table.refuse_of_counts(n_votes=budgets)

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import btdagg
-from btdagg._util.errors import InputError, forbid
+from btdagg import InputError, read_labels
+from btdagg._util.errors import forbid
 from btdagg.cli.common import Json, Signs, Splits, VotesFile, note, progress_bar
 from btdagg.cli.reporting import ReportOption, protocol_of, show_exhibits
 from btdagg.cli.votes import bias_by_judge
-from btdagg.evaluation.protocol import Protocol
 from btdagg.paper.conditions import compare_orders
 from btdagg.paper.figures import tie_rate_figure
 from btdagg.paper.tables import order_table, tie_rate_table
 from btdagg.paper.ties import tie_rates
-from btdagg.report.table import ReportTable
-from btdagg.votes.table import text
 
 if TYPE_CHECKING:
-    from btdagg.report.sections import Exhibits
-    from btdagg.votes.labels import Labels
-    from btdagg.votes.votes import Votes
+    from collections.abc import Iterator
+
+    from btdagg import Labels, Protocol, Votes
+    from btdagg.report import ReportFigure, ReportTable
 
 # Tie rates are tabulated by the judge and the first of these columns that has several values.
 _BESIDES = ("template", "temperature", "task", "order")
@@ -60,7 +58,7 @@ def votes(
     sources = (("votes", project.place("votes", votes)), ("labels", labels))
     raw_votes, *raw_labels = selection.filtered(*project.read(*sources))
     table = selection.votes(raw_votes)
-    gold = btdagg.read_labels(*raw_labels, **project.how_labelled) if raw_labels else None
+    gold = read_labels(*raw_labels, **project.how_labelled) if raw_labels else None
     forbid(gold_ties and gold is None, "gold_ties needs --labels", "gold_ties")
     folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
     exhibits = _exhibits(table, gold, gold if gold_ties else None, protocol_of(splits))
@@ -69,9 +67,9 @@ def votes(
 
 def _exhibits(
     table: Votes, gold: Labels | None, gold_ties: Labels | None, protocol: Protocol
-) -> Exhibits:
+) -> Iterator[ReportTable | ReportFigure]:
     judge = [column for column in ("judge",) if column in table.columns]
-    besides = (c for c in _BESIDES if c in table.columns and text(table, c).n_unique() > 1)
+    besides = (c for c in _BESIDES if c in table.columns and len(table.values(c)) > 1)
     columns = [*judge, *besides][:2]
     if len(columns) == 2:
         rates = tie_rates(table, *columns, gold_ties=gold_ties)

@@ -7,6 +7,7 @@ from btdagg.report.figures.curves import certificate_figure as certificate_figur
 from btdagg.report.figures.curves import plan_figure as plan_figure
 from btdagg.report.figures.curves import sweep_figures as sweep_figures
 from btdagg.report.figures.intervals import change_figure as change_figure
+from btdagg.report.figures.intervals import draw_intervals as draw_intervals
 from btdagg.report.figures.intervals import estimates_figure as estimates_figure
 from btdagg.report.figures.intervals import positional_bias_figure as positional_bias_figure
 from btdagg.report.figures.intervals import systems_figure as systems_figure

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from btdagg._util.display import Displayed
-from btdagg._util.errors import forbid
+from btdagg import PAIRS, Bounds, DavidsonModel, Scale
+from btdagg._util.errors import expect, forbid
 from btdagg._util.readable import Readable
-from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import Bounds, calibration_set, quiet, warning
-from btdagg.model.corners import Corners, corners, log_lead
-from btdagg.model.davidson import DavidsonModel
-from btdagg.votes.by_id import labelled_items
-from btdagg.votes.scale import scales_of
+from btdagg.evaluation import discrete_ranked_probability_score
+from btdagg.methods import Calibrated, Needs
+from btdagg.model import CalibrationWarning
+from btdagg.paper.corners import Corners, corners, log_lead
+from btdagg.votes import Items, Table
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from btdagg.votes.scale import Scale
 
     Floats = NDArray[np.float64]
 
@@ -36,7 +35,7 @@ _PORTION = 20_000
 
 
 @dataclass(frozen=True)
-class MaeCalibration(Displayed, Readable):
+class MaeCalibration(Readable):
     """Outcome of `calibrate_by_mae`.
 
     Attributes
@@ -63,10 +62,9 @@ class MaeCalibration(Displayed, Readable):
     warnings: tuple[str, ...] = ()
 
 
-@warning
 def calibrate_by_mae(
-    counts: ArrayLike,
-    labels: ArrayLike,
+    counts: Any,
+    labels: Any = None,
     *,
     alpha: float = 1.0,
     kappa: float = 1.0,
@@ -81,22 +79,76 @@ def calibrate_by_mae(
     Finitely many regions of the parameters have a constant error. All their corners are found; the
     least error next to any is a `bound` that no parameters beat, and a model whose `mae` equals it
     is proven best. They can differ where the best region is narrower than about 1e-9. Of equally
-    good parameters those of `calibrate` are taken, else those of least DRPS among the points found.
+    good parameters those of `btdagg.calibrate` are taken, else those of least DRPS among the points
+    found.
 
     More than 300 distinct pairs of margin and share of ties are refused: the number of corners
     grows with the third power. A warning says if the least error is not proven.
 
     Parameters
     ----------
-    counts, labels, alpha, kappa, bounds, scale, label_scale
+    counts : (n, 3) array of non-negative numbers, or Items
+        Votes per item in label order: minus, tie, plus. Of tables ``votes.labelled(labels)``.
+    labels : (n,) array of -1, 0, 1, or None
+        Gold labels of an array; items hold their own.
+    alpha, kappa, bounds, scale, label_scale
         As for `btdagg.calibrate`. A bound of 0 on gamma is moved inwards by 1e-6.
     """
-    scale, label_scale = scales_of(counts, labels, scale, label_scale)
-    scale.require_sides("a fit by absolute error")
-    rows, gold = labelled_items(counts, labels, scale, label_scale)
+    expected = "an array, or the items of tables: votes.labelled(labels)"
+    expect(not isinstance(counts, Table), "counts", "a table", expected)
+    is_apart = labels is None or not isinstance(counts, Items)
+    expect(is_apart, "labels", "labels beside items", "none, since items hold their own")
+    fitted = _fitted(counts, labels, alpha, kappa, bounds, scale, label_scale)
+    for text in fitted.warnings:
+        warnings.warn(text, CalibrationWarning, stacklevel=2)
+    return fitted
+
+
+@dataclass(frozen=True)
+class DavidsonMae(Readable):
+    """The model that `calibrate_by_mae` fits, as an aggregator for `btdagg.evaluate`.
+
+    The paper's ablation of the loss: pass it beside ``"davidson"``, which fits by DRPS.
+    """
+
+    name: str = "Davidson MAE"
+    scale: Scale = field(default=PAIRS, kw_only=True)
+    label_scale: Scale | None = field(default=None, kw_only=True)
+    needs: Needs = field(default=Needs(time=True), init=False)
+    calibration: MaeCalibration | None = field(default=None, init=False, hash=False)
+
+    def __post_init__(self) -> None:
+        self.scale.require_sides(f"{self.name}, a Davidson model")
+
+    def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
+        """Set `calibration` by counts and (n,) labels, and return itself."""
+        scales = self.scale, self.label_scale or self.scale
+        object.__setattr__(self, "calibration", _fitted(counts, labels, 1.0, 1.0, None, *scales))
+        return self
+
+    def decide(self, counts: ArrayLike) -> NDArray[Any]:
+        """Label of each item, (n,); equal risks give a tie."""
+        text = f"{self.name} is not fitted: call fit with labelled counts first"
+        forbid(self.calibration is None, text)
+        assert self.calibration is not None
+        return np.asarray(self.calibration.model.decide(counts))
+
+
+def _fitted(
+    counts: Any,
+    labels: Any,
+    alpha: float,
+    kappa: float,
+    bounds: Bounds | None,
+    scale: Scale | None,
+    label_scale: Scale | None,
+) -> MaeCalibration:
+    given = Items.of(counts, labels, scale=scale, label_scale=label_scale).labelled()
+    given.scale.require_sides("a fit by absolute error")
+    rows, gold = given.scale.counts(given.pooled), given.label_scale.sides(given.labels)
     bounds = Bounds() if bounds is None else bounds
-    usual = quiet(calibrate)(rows, gold, prior=None, alpha=alpha, kappa=kappa, bounds=bounds)
-    n = len(gold)
+    paper = Calibrated(prior=None, alpha=alpha, kappa=kappa, bounds=bounds)
+    usual: DavidsonModel = paper.fit_quietly(rows, gold).calibration.model
     items = _items_of(rows, gold, alpha, kappa, with_ties=bounds.gamma != (0.0, 0.0))
     forbid(
         len(items.s) > _MOST_ITEMS,
@@ -104,27 +156,31 @@ def calibrate_by_mae(
         f"most {_MOST_ITEMS} to fit by absolute error",
         "counts",
     )
-    model, scores = usual.model, calibration_set(rows, gold, None, alpha=alpha, kappa=kappa)
-    errors = _errors(gold, model.decide(rows))
+
+    def scored(model: DavidsonModel) -> tuple[int, float]:
+        """Return the errors of a model and its DRPS, whatever the order of items."""
+        errors = int(np.abs(gold.astype(np.int64) - model.decide(rows)).sum())
+        scores = discrete_ranked_probability_score(gold, model.predict_proba(rows))
+        return errors, math.fsum(scores) / len(gold)
+
+    model, best = usual, scored(usual)
     lower, upper = bounds.box()
     if lower[2] < upper[2]:
         lower[2] = _INWARD if lower[2] == 0 else lower[2]
         upper[2] = -_INWARD if upper[2] == 0 else upper[2]
-    least, theta = _least_errors(items, lower, upper, enough=errors)
-    best = usual.drps
+    least, theta = _least_errors(items, lower, upper, enough=best[0])
     for point in theta:
         beta, eta0, gamma = point.tolist()
-        candidate = replace(usual.model, beta=beta, eta0=eta0, gamma=gamma)
-        reached = _errors(gold, candidate.decide(rows))
-        drps = scores.loss(point, 1)[0]
-        if (reached, drps) < (errors, best):
-            errors, best, model = reached, drps, candidate
+        candidate = replace(usual, beta=beta, eta0=eta0, gamma=gamma)
+        if (reached := scored(candidate)) < best:
+            best, model = reached, candidate
+    errors, n = best[0], len(gold)
     unproven = f"absolute error {errors} on {n} labels, where {least} is not ruled out"
     return MaeCalibration(
-        model=replace(model, scale=scale, label_scale=label_scale),
+        model=replace(model, scale=given.scale, label_scale=given.label_scale),
         mae=errors / n,
         bound=min(errors, least) / n,
-        drps=best,
+        drps=best[1],
         n_labels=n,
         warnings=(unproven,) if errors > least else (),
     )
@@ -137,10 +193,6 @@ class _LeaningItems(NamedTuple):
     t: Floats
     cost: NDArray[np.int64]  # errors of calling them A, less those of calling them ties
     base: int  # errors of calling everything a tie
-
-
-def _errors(gold: NDArray[np.int8], decided: NDArray[np.int8]) -> int:
-    return int(np.abs(gold.astype(np.int64) - decided).sum())
 
 
 def _items_of(
