@@ -74,7 +74,7 @@ quick: $(VENV)/.quick
 
 soak: $(VENV)/.test
 	$(PYTEST) --dist loadgroup -m soak
-	$(PYTEST) --hypothesis-profile soak tests/model/test_properties.py
+	$(PYTEST) --hypothesis-profile soak tests/promises/test_properties.py
 
 integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
 	$(PYTEST) --dist loadgroup -m "integration and not soak"
@@ -82,7 +82,7 @@ integrations: $(VENV)/.integrations $(VENV)-phoenix/.installed
 # As CI runs them: collected once, and workers wait once for the last of them.
 integrations-and-soak: $(VENV)/.integrations $(VENV)-phoenix/.installed
 	$(PYTEST) --dist loadgroup --durations 40 -m "integration or soak"
-	$(PYTEST) --hypothesis-profile soak tests/model/test_properties.py
+	$(PYTEST) --hypothesis-profile soak tests/promises/test_properties.py
 
 # With Zig as linker it runs on any Linux since 2014, wherever it is built. The wheel is made of the
 # source distribution, so that nothing may be missing there.

@@ -8,9 +8,17 @@ import httpx2
 import polars as pl
 import pytest
 
-from btdagg.judge import FunctionClient, Judging, ModelClient, judge, parse_verdict, read_pairs
+from btdagg.judge import (
+    ChatError,
+    ChatRequest,
+    FunctionClient,
+    Judging,
+    ModelClient,
+    judge,
+    parse_verdict,
+    read_pairs,
+)
 from btdagg.judge.answers import AnswerFormat
-from btdagg.judge.client import ChatError, ChatRequest
 from btdagg.judge.faults import EndpointError
 from judge_dialects import DIALECTS, Answer
 from judging import pairs_of, rows_of

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import btdagg
+from btdagg import Protocol
 from btdagg.estimates import not_worse
-from btdagg.evaluation import CrossFit, GroupTest
-from btdagg.evaluation.protocol import Protocol, RandomSplits
+from btdagg.evaluation import CrossFit, GroupTest, RandomSplits
 from btdagg.methods import by_name
 from btdagg.model import CalibrationWarning
 from btdagg.online import plan

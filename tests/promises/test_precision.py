@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from btdagg import DavidsonModel
-from btdagg.model.calibration_set import calibration_set
 from oracle import drps_terms, oracle
 
 TOLERANCE = 1e-13
@@ -102,7 +101,8 @@ def test_loss_of_a_large_set_keeps_its_accuracy():
     counts = rng.integers(0, 200, size=(20_000, 3))
     labels = rng.integers(-1, 2, size=20_000)
     theta = np.array([1.3, 0.4, 0.7])
-    value, gradient = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0).loss(theta, 1)
+    model = DavidsonModel(*theta)
+    value, gradient = model.drps(counts, labels), model.drps_gradient(counts, labels)
     sums = [[] for _ in range(4)]
     for row, label in zip(counts, labels, strict=True):
         for total, terms in zip(sums, drps_terms(oracle(row, *theta), label), strict=True):

@@ -10,7 +10,7 @@ import btdagg
 import engines
 from btdagg import Covariate, DavidsonModel, GradeModel, Scale
 from btdagg.integrations.arrow import BatchDecider
-from btdagg.serve.app import create_app
+from btdagg.serve import create_app
 from btdagg.serve.bodies import ARROW, write_stream
 
 STANDINGS = {"ant": 0.5, "bee": 0.1, "cat": -0.6}
