@@ -362,14 +362,14 @@ def _lines(text: str, words: Words) -> Iterator[Statement]:
                 yield statement
     if last is None or label.match(last[0]):
         return
-    line = last[0].strip()
-    match = words.exact.fullmatch(line)
-    if match is None or not _is_closed(line, words, both=True):
+    alone = last[0].strip()
+    match = words.exact.fullmatch(alone)
+    if match is None or not _is_closed(alone, words, both=True):
         return
-    is_letter = len(line.strip(" \t*_.!")) == 1 and line.islower()
-    is_heading = match.groupdict().get("noun") and "(" not in line
-    if line == text or not (is_letter or is_heading):
-        yield statement_of(last.span(), line, words)
+    is_letter = len(alone.strip(" \t*_.!")) == 1 and alone.islower()
+    is_heading = match.groupdict().get("noun") and "(" not in alone
+    if alone == text or not (is_letter or is_heading):
+        yield statement_of(last.span(), alone, words)
 
 
 @lru_cache(maxsize=8)
