@@ -354,9 +354,12 @@ def test_the_command_prints_the_expression(tmp_path, cli):
     assert "expected one of each of mean" in " ".join(error.split())
 
 
+@pytest.mark.integration
 def test_the_page_translates_for_other_databases():
     """What sqlglot writes for a database that is not here decides as the model does in DuckDB."""
-    sqlglot, duckdb = pytest.importorskip("sqlglot"), pytest.importorskip("duckdb")
+    import duckdb
+    import sqlglot
+
     database = duckdb.connect()
     database.execute(
         "CREATE TABLE counts (place INTEGER, minus INTEGER, tie INTEGER, plus INTEGER)"
