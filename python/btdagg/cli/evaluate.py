@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,7 +36,7 @@ from btdagg.cli.reporting import (
 from btdagg.evaluation import CrossFit, GroupTest
 from btdagg.evaluation.comparison import about_strengths
 from btdagg.evaluation.evaluation import evaluate as run_evaluation
-from btdagg.evaluation.parts import USUAL, grouping, labelled_parts
+from btdagg.evaluation.parts import grouping, labelled_parts
 from btdagg.evaluation.protocol import Protocol
 from btdagg.methods import by_name
 from btdagg.methods.base import needs_of
@@ -51,7 +50,7 @@ from btdagg.report.sections import (
     write_ranking,
     write_scores,
 )
-from btdagg.report.study import Study, varying
+from btdagg.report.study import Study
 from btdagg.votes.scale import Scale
 from btdagg.votes.schema import checked, fractions
 from btdagg.votes.votes import column_of_decisions
@@ -71,9 +70,6 @@ _CONFIDENT = [name for name, needs in _NEEDS.items() if needs.confidences]
 
 # Labels of each part from which on neighbours of grades are left out.
 _MANY = 100
-
-# What an ablation varies.
-_VARIED = ("template", "temperature")
 
 By = Annotated[
     str | None,
@@ -119,6 +115,31 @@ class Evaluated(ReportOption):
     json: Json = False
 
 
+@dataclass(frozen=True)
+class Additions:
+    """What the paper's command adds to the comparison.
+
+    Attributes
+    ----------
+    questions : sequence of Question
+        Of its report.
+    methods : sequence of str
+        Names of the methods that it compares on pairs unless others are named.
+    own : mapping of str to constructor
+        Methods that no other command knows.
+    varied : callable
+        From the votes, the command and how it reads to the votes of each ablation, by column.
+    """
+
+    questions: Sequence[Question] = QUESTIONS
+    methods: Sequence[str] = ()
+    own: Mapping[str, Callable[..., Aggregator]] = field(default_factory=dict)
+    varied: Callable[[Votes, Evaluated, Reading], Mapping[str, Votes]] = lambda *_: {}
+
+
+_NO_ADDITIONS = Additions()
+
+
 def evaluate(
     evaluated: Evaluated, reading: ReadingWithCovariates, prior: PriorOption = None
 ) -> None:
@@ -139,16 +160,10 @@ def compare(
     reading: Reading,
     prior: str | None,
     protocol: Protocol,
-    questions: Sequence[Question] = QUESTIONS,
-    plain: Sequence[str] = (),
-    own: Mapping[str, Callable[..., Aggregator]] = MappingProxyType({}),
+    additions: Additions = _NO_ADDITIONS,
     **settings: Any,
 ) -> None:
-    """Score methods by a protocol; print the scores, and write the report of --report.
-
-    `plain` names the methods of pairs without a prior (the paper's: none is its default), and `own`
-    has methods that this command alone knows.
-    """
+    """Score methods by a protocol; print the scores, and write the report of --report."""
     data = reading.data(evaluated.votes, evaluated.labels)
     (gold, everything), table = data.all_parts, data.votes
     confidence = None
@@ -164,13 +179,16 @@ def compare(
     n_parts = len(parts)
     # Of grades, neighbours are slow to fit, and with more labels of one's own of no use.
     is_slow = not is_mirrored and min(map(len, parts.values()), default=0) >= _MANY
-    aggregators = _aggregators(evaluated.methods, table, confidence, budgets, n_parts, *scales, own)
+    aggregators = _aggregators(
+        evaluated.methods, table, confidence, budgets, n_parts, *scales, additions.own
+    )
+    plain = additions.methods
     if plain and prior in (None, "none") and is_mirrored:
         aggregators = by_name(plain) if aggregators is None else aggregators
     else:
-        n_parts, papers = 1 if is_slow else n_parts, "Davidson" if plain else None
-        aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, papers)
-    varied = _varied(table, evaluated, reading) if plain and evaluated.report else {}
+        n_parts, fit = 1 if is_slow else n_parts, "Davidson" if plain else None
+        aggregators = methods_with_priors(aggregators, prior, n_parts, *scales, fit)
+    varied = additions.varied(table, evaluated, reading) if evaluated.report else {}
     chosen = [value for _, value in parse_pairs(reading.filters, "filters")]
     title = ", ".join([f"Evaluation of {Path(table.source).name}", *chosen])
     folder = evaluated.open(reading.project, title)
@@ -198,7 +216,9 @@ def compare(
     overall = over_all_items(table, gold, n_parts) if is_whole else None
     if evaluated.json:
         print_json(scores_as_json(evaluation, overall, **settings, n_unlabelled=gold.n_missing))
-    show_scores(study, overall, folder, questions, printed=not evaluated.json, is_whole=is_whole)
+    show_scores(
+        study, overall, folder, additions.questions, printed=not evaluated.json, is_whole=is_whole
+    )
 
 
 def show_scores(
@@ -257,23 +277,6 @@ def _scored(votes: Votes, labels: Labels, **options: Any) -> tuple[Scores, bool]
             raise
         note("interrupted: only the parts that were finished are shown")
         return finished[-1], False
-
-
-def _varied(used: Votes, evaluated: Evaluated, reading: Reading) -> dict[str, Votes]:
-    """Return the votes for the ablation of each column, without the filters on that column."""
-    varied = {}
-    for column in _VARIED:
-        filters = [
-            text for text in reading.filters or () if text.partition("=")[0].strip() != column
-        ]
-        votes = used
-        if len(filters) < len(reading.filters or ()):
-            wider = replace(reading, filters=filters)
-            votes = wider.data(evaluated.votes, evaluated.labels).votes
-        by = [name for name in USUAL if name in votes.columns and name != column]
-        if not votes.are_counts and (compared := varying(votes, by, column)):
-            varied[column] = compared
-    return varied
 
 
 def _aggregators(

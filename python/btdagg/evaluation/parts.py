@@ -122,16 +122,6 @@ def names_of(keys: Iterable[Key]) -> list[str]:
     return [" ".join(map(repr, key)) for key in keys]
 
 
-def refuse_several_judges(votes: Votes) -> None:
-    """Raise an `InputError` if votes of several judges would be added up."""
-    if "judge" in votes.columns and votes.frame["judge"].n_unique() > 1:
-        first, second = votes.frame["judge"].unique(maintain_order=True).head(2)
-        raise InputError(
-            f"{votes.source}: votes of several judges, {first!r} and {second!r}; filter by judge "
-            "first"
-        )
-
-
 class Neighbourhood:
     """Other parts as neighbours, without what belongs together with items that are held out."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from btdagg._util.errors import InputError
-from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
 from btdagg.methods import Aggregator
@@ -18,7 +17,6 @@ from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.report.wording import key_of
 from btdagg.votes.scale import PAIRWISE, POINTWISE
-from btdagg.votes.table import text
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -142,17 +140,3 @@ class Study(Readable):
         halves, sizes = [len(items) / 2 for items in self.scores.items.values()], self.effort.sizes
         fewest = min((half for half in halves if half >= sizes[1]), default=0)
         return [size for size in sizes if size <= fewest]
-
-
-def varying(votes: Votes, by: Sequence[str], column: str) -> Votes | None:
-    """Votes of those values of `by` within which the values of the column differ; None if none."""
-    if column not in votes.columns:
-        return None
-    parts = [
-        part.numbered()
-        for _, part in votes.partition(by)
-        if text(part, column).drop_nulls().n_unique() > 1
-    ]
-    if not parts:
-        return None
-    return votes.with_data(pl.concat(parts))

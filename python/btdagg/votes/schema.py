@@ -317,11 +317,6 @@ LABELS = Spec(
     },
     ("task", "item"),
 )
-RATINGS = Spec(
-    ("item", "rater", "vote"),
-    {"item": ids, "rater": ids, "vote": votes},
-    ("item", "rater"),
-)
 PAIRS = Spec(
     ("item", "a", "b"),
     {
