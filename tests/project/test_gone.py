@@ -15,6 +15,27 @@ from btdagg.serve import create_app
 
 ROOT = Path(__file__).parents[2]
 
+PAPER_ALONE = {
+    "files": (
+        "python/btdagg/model/absolute_error.py",
+        "python/btdagg/model/corners.py",
+    ),
+    "names": (
+        "btdagg.cli.evaluate._varied",
+        "btdagg.evaluation.parts.refuse_several_judges",
+        "btdagg.evaluation.protocol.FEW_SPLITS",
+        "btdagg.methods.registry.AGGREGATORS.built_in.davidson-mae",
+        "btdagg.methods.registry.PAPERS",
+        "btdagg.model.calibrate_by_mae",
+        "btdagg.report.sections.main_methods",
+        "btdagg.report.sections.named_after",
+        "btdagg.report.sections.skip_left_out",
+        "btdagg.report.study.varying",
+        "btdagg.votes.schema.RATINGS",
+    ),
+    "arguments": ("btdagg.methods.Calibrated loss",),
+    "instead": "btdagg.paper.calibrate_by_mae, DavidsonMae, and btdagg paper evaluate",
+}
 SECOND_BODIES_OF_THE_SERVICE = {
     "names": (
         "btdagg.serve.app.ModelName",
