@@ -206,9 +206,10 @@ def _sheet(
 
 def _require_judge(votes: Votes, **needed: Any) -> None:
     """Check once, and not rater by rater, that these are votes of one judge with what is needed."""
-    judges = list(votes.values("judge")) if "judge" in votes.columns else []
+    judges = [*votes.values("judge")] if "judge" in votes.columns else []
+    several = " and ".join(map(repr, judges[:2]))
     expected = "votes of one judge; filter by judge"
-    expect(len(judges) < 2, "votes", f"votes of several judges, {judges[:2]}", expected)
+    expect(len(judges) < 2, "votes", f"those of several judges, {several}", expected)
     items = votes.items(**needed)
     forbid(not items.counts.any(), f"{votes.source}: none of the {len(items)} items has a vote")
 

@@ -37,7 +37,7 @@ _ROWS_OPEN = 80  # of a table from which it is folded up
 
 
 @dataclass(frozen=True)
-class _Exhibit:
+class _Rendered:
     source: ReportTable | ReportFigure
     stem: str
     body: str
@@ -54,7 +54,7 @@ class _Section:
     folded: bool = False
     remarks: list[str] = field(default_factory=list)
     # Of several together a selector shows one.
-    exhibits: list[list[_Exhibit]] = field(default_factory=list)
+    exhibits: list[list[_Rendered]] = field(default_factory=list)
 
 
 class ReportFolder:
@@ -127,7 +127,7 @@ class ReportFolder:
 
     def _collect(
         self, exhibit: ReportTable | ReportFigure, folded: bool, choice: str = ""
-    ) -> _Exhibit:
+    ) -> _Rendered:
         body, contents = exhibit.rendered()
         stem = base = file_stem(exhibit.name)
         number = 1
@@ -137,7 +137,7 @@ class ReportFolder:
         files = {f"{exhibit.kind}s/{stem}.{end}": text for end, text in contents.items()}
         self._collected |= files
         folded = folded or body.count("<tr") > _ROWS_OPEN
-        return _Exhibit(exhibit, stem, body, list(files), folded, choice)
+        return _Rendered(exhibit, stem, body, list(files), folded, choice)
 
     def remark(self, *texts: str) -> None:
         """Add remarks to the current section."""
