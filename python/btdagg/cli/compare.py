@@ -95,12 +95,13 @@ def compare(
         known = tuple(None if text == "none" else text for text in of_ways)
     is_said = any("task" in settings for settings in both)
     tasks = ([] if is_said else criteria_of(data.votes)) or [""]
-    results, skipped, notes = {}, {}, []
+    results, skipped, notes, remarks_by_task = {}, {}, [], {}
     for task in tasks:
         ways = [way | ({"task": [task]} if task else {}) for way in both]
         where = f"{task}: " if task else ""
         try:
             results[task], remarks = _compared(ways, names, data, reading, known)
+            remarks_by_task[task] = remarks
             notes += [f"{where}{remark}" if where else remark for remark in remarks]
         except InputError as error:
             if not task:
@@ -112,7 +113,9 @@ def compare(
     # The criteria on which the better way errs most are first.
     order = sorted(results, key=lambda task: -min(interval.mean for interval in results[task].mae))
     if json:
-        shown = {task: results[task].as_dict() for task in order}
+        shown = {
+            task: {**results[task].as_dict(), "remarks": remarks_by_task[task]} for task in order
+        }
         print_json({**(shown.get("") or {"tasks": shown}), "remarks": notes})
         return
     for task in order:

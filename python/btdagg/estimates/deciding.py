@@ -107,15 +107,17 @@ def decisions(
         by_judge = counts.reshape(-1, counts.shape[-1])
         options: Any = {"fewer": rule is None, "scale": fitted.scale}
         differences = origin.differences(by_judge, of_votes, **options)
-        is_plain = rule is None and certificate is None  # which know of votes that stopped early
-        unequal = UnequalVotes.of(counts) if is_plain else None
-        warn_of([*differences, *([] if unequal is None else [unequal])])
+        warn_of(differences)
         fitted = replace(fitted, provenance=None)
     if rule is not None and (beyond := counts.sum(axis=1) > rule.n).any():
         item = repr(rows["item"][int(beyond.argmax())])
         raise InputError(f"item {item} has more votes than the {rule.n} of the rule")
     by = fitted if rule is None else rule
     columns = decided_columns(by, counts, probabilities=probabilities, covariates=known)
+    # A rule and a certificate know of votes that stopped early.
+    is_plain = rule is None and certificate is None and model.provenance is not None
+    if is_plain and (unequal := UnequalVotes.of(counts)):
+        warn_of([unequal])
     if certificate is not None:  # whose model may decide otherwise by labels of looks
         decider: Any = certificate.model
         decider = replace(decider, provenance=None)
