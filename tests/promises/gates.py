@@ -402,14 +402,14 @@ def measure_intervals(names, is_recording):
             for cell, coverage in found.items():
                 key = key_of_width(name, cell, n_draws)
                 before = baseline["widths"].get(key)
-                is_low = coverage.upper < scenario.bound
+                is_low = bool(coverage.upper < scenario.bound)
                 holds &= not is_low
-                print(
-                    f"{'FAILS: ' * is_low}{key}: {coverage.share:.1%} of {coverage.n_draws}, "
-                    f"at least {scenario.bound:.1%}; width {coverage.width}, recorded {before}"
-                )
+                print(f"{'FAILS: ' * is_low}{key}: {coverage.share:.1%}", end="")
+                print(f" of {coverage.n_draws}, at least {scenario.bound:.1%}", end="")
                 if coverage.width is None:
+                    print()
                     continue
+                print(f"; width {coverage.width:.4f}, recorded {before or 'none'}")
                 is_better = before is None or (
                     coverage.width <= before[1] and coverage.share >= min(before[0], ENOUGH)
                 )
