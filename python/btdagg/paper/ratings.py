@@ -143,7 +143,7 @@ def _without_repeats(ratings: Ratings) -> Ratings:
     for row in differing.iter_rows(named=True):
         where = ratings.where(row[f"{_FIRST}{_NUMBER}"], row[_NUMBER])
         raise InputError(
-            f"{where}: both have item {row['item']!r} and rater {row['rater']!r}, with votes "
+            f"{where}: both have item {row['item']!r}, rater {row['rater']!r}, with votes "
             f"{row[f'{_FIRST}vote']} and {row['vote']}"
         )
     in_order = pl.int_range(pl.len()).min().over(_KEY), pl.col("vote").is_null()

@@ -126,9 +126,11 @@ def _read_prompts(source: Path, split: str) -> Table:
         ]
     frame = pl.concat(frames)
     prompts = Table(frame.with_columns(task=_task_names(frame["subset"])), str(source))
-    repeats = prompts.frame.filter(pl.struct("task", "id").is_duplicated())
-    for task, prompt in repeats.select("task", "id").head(1).iter_rows():
-        raise InputError(f"{source}: several rows have task {task!r} and id {prompt!r}")
+    rows = prompts.frame.with_row_index("row", offset=1)
+    rows = rows.group_by("task", "id", maintain_order=True).agg("row")
+    for task, prompt, numbers in rows.filter(pl.col("row").list.len() > 1).head(1).iter_rows():
+        where = prompts.where(*numbers[:2])
+        raise InputError(f"{where}: both have task {task!r}, id {prompt!r}")
     return prompts
 
 
