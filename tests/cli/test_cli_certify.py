@@ -228,26 +228,6 @@ def test_the_error_that_is_left_is_within_its_interval(folder):
     assert np.mean(inside) >= 0.8
 
 
-@pytest.mark.soak
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_the_interval_of_the_error_that_is_left_counts_how_models_of_few_labels_differ():
-    # A judge that is always sure, by chance: 20 labels decide whether all items are ties. Of 120
-    # intervals 95% hold the error, with a standard deviation of 2%.
-    inside, n = [], 300
-    for seed in range(60):
-        rng = np.random.default_rng([9, seed])
-        gold = rng.choice([-1, 0, 1], size=n, p=[0.3, 0.4, 0.3])
-        counts = 8 * np.eye(3, dtype=int)[2 * rng.integers(0, 2, n)]
-        labels = np.where(np.arange(n) < 20, gold, np.nan)
-        looks = worth_a_look(counts, labels, 0.1)
-        errors = np.abs(btdagg.calibrate(counts[:20], gold[:20]).model.decide(counts) - gold)
-        errors[:20] = 0
-        inside.append(looks.before.low <= errors.mean() <= looks.before.high)
-        errors[looks.rows] = 0
-        inside.append(looks.after.low <= errors.mean() <= looks.after.high)
-    assert np.mean(inside) >= 0.925
-
-
 def test_a_look_at_some_of_the_items_with_the_same_votes_takes_its_share_of_their_error():
     labels = np.tile([1, 0, np.nan, np.nan], 100)
     looks = worth_a_look(np.tile([0, 4, 4], (400, 1)), labels, 0.1)

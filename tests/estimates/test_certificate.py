@@ -261,29 +261,6 @@ def test_rare_items_that_were_not_drawn_lower_the_bound(items):
     assert 0.8 < low < 1 - rare.mean()
 
 
-@pytest.mark.soak
-def test_the_promise_is_kept_where_a_hard_kind_has_a_tenth_of_the_probability():
-    counts, _, gold = votes_and_labels(2000, noise=0.3)
-    rng = np.random.default_rng(8)
-    hard = rng.random(2000) < 0.15
-    gold = np.where(hard, rng.integers(-1, 2, 2000), gold)
-    share = np.where(hard, 0.1, 1.0)
-    chances = 100 * share / share.sum()
-    agrees = MODEL.decide(counts) == gold
-    wrong = []
-    for _ in range(120):
-        labels = np.where(rng.random(2000) < chances, gold, np.nan)
-        certificate = certify(counts, labels, model=MODEL, probabilities=chances)
-        confidence = sure(MODEL.predict_proba(counts))[1]
-        own = []
-        for agreement in np.linspace(0.65, 0.95, 31):
-            passed = [point.low >= agreement for point in certificate.curve] + [False]
-            last = certificate.curve[passed.index(False) - 1] if passed[0] else None
-            own.append(last and agrees[confidence >= last.threshold].mean() < agreement)
-        wrong.append(own)
-    assert np.mean(np.array(wrong, dtype=bool), axis=0).max() <= 0.1 + 3 * np.sqrt(0.09 / 120)
-
-
 def test_grades_agree_within_one_grade():
     rng = np.random.default_rng(3)
     quality = rng.uniform(1, 5, 400)
@@ -408,27 +385,6 @@ def test_votes_of_another_judge_look_unlike(items):
     assert len(one.profile.means) == 3
 
 
-@pytest.mark.soak
-def test_the_level_of_likeness_is_kept_in_groups():
-    """Votes drawn anew, of items of which six share a prompt and are alike."""
-    rng = np.random.default_rng(9)
-    below, others = [], []
-    for _ in range(300):
-        sets = []
-        for n_groups in (60, 25):
-            groups = np.arange(n_groups * 6) // 6
-            quality = rng.normal(size=n_groups)[groups] + 0.3 * rng.normal(size=n_groups * 6)
-            votes = np.clip(np.round(quality[:, None] + rng.normal(size=(len(groups), 8))), -1, 1)
-            sets.append((np.stack([(votes == v).sum(axis=1) for v in (-1, 0, 1)], axis=1), groups))
-        (counts, groups), (new, new_groups) = sets
-        labels = np.where(np.arange(360) < 100, MODEL.decide(counts), np.nan)
-        certificate = certify(counts, labels, model=MODEL, groups=groups)
-        below.append(certificate.likeness(new, groups=new_groups) < 0.01)
-        others.append(certificate.likeness(new) < 0.01)
-    assert np.mean(below) <= 0.02
-    assert np.mean(others) <= 0.08
-
-
 def test_of_a_panel_no_item_that_was_stopped_early_is_trusted():
     counts = np.array([[[0, 0, 8], [0, 0, 8]], [[0, 0, 8], [0, 0, 7]]])
     assert of_model(PANEL, 0.5).trusted(counts).tolist() == [True, True]
@@ -481,21 +437,6 @@ def test_a_certificate_is_saved_whole(items, tmp_path):
         assert loaded.curve == certificate.curve
         assert (loaded.trusted(counts) == certificate.trusted(counts)).all()
         assert str(loaded) == str(certificate)
-
-
-@pytest.mark.soak
-def test_the_promise_is_kept_on_items_drawn_anew():
-    """Of a model of before, exactly: violations are at most one in ten."""
-    counts, _, gold = votes_and_labels(3000, noise=0.9)
-    agrees = MODEL.decide(counts) == gold
-    wrong = []
-    for seed in range(300):
-        rows = np.random.default_rng(seed).permutation(3000)[:100]
-        labels = np.full(3000, np.nan)
-        labels[rows] = gold[rows]
-        trusted = certify(counts, labels, agreement=0.75, model=MODEL).trusted(counts)
-        wrong.append(trusted.any() and agrees[trusted].mean() < 0.75)
-    assert np.mean(wrong) < 0.1 + 3 * np.sqrt(0.1 * 0.9 / 300)
 
 
 def test_of_many_items_some_stand_for_all():

@@ -1,4 +1,4 @@
-"""Many systems: against plain fits and other packages, and on data drawn anew."""
+"""Many systems: against plain fits and other packages."""
 
 import re
 from itertools import pairwise
@@ -384,66 +384,6 @@ def test_probabilities_weigh_labels():
     )
     assert strengths_of(weighed) == pytest.approx(truth[:-1], abs=0.35)
     assert weighed.weight > 0.5
-
-
-def truth():
-    """What strengths are over very many items."""
-    given, gold = drawn(0, n_items=1_000_000, seed=10**6)
-    kinds = np.stack([given["system_a"], given["system_b"], gold.astype(str)])
-    values, numbers = np.unique(kinds, axis=1, return_counts=True)
-    soft = np.eye(3)[values[2].astype(int) + 1]
-    return plain_fit(design_of(values[0], values[1]), soft, numbers / 1_000_000)
-
-
-def coverage(n_draws, **given):
-    """Share of draws where the interval of each strength, and of nu, holds the truth."""
-    expected = truth()
-    inside = []
-    for seed in range(n_draws):
-        found = estimate_systems(**drawn(seed=seed)[0], **given)
-        ends = [found.systems[name].strength for name in "vwxyz"]
-        ends.append(ParameterInterval(*np.log(found.tie_parameter[:3])))
-        inside.append([one.low < at < one.high for one, at in zip(ends, expected, strict=True)])
-    return np.mean(inside, axis=0)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("model", [MODEL, None])
-def test_intervals_hold_on_many_draws(model):
-    """A standard error of each coverage is 1.5%."""
-    found = coverage(200, model=model)
-    assert found.mean() > 0.93
-    assert found.min() > 0.9
-    assert found.max() < 0.99
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("n_labels", [20, 100])
-@pytest.mark.parametrize("nu", [0.05, 1.0])
-def test_the_interval_of_the_tie_parameter_holds_where_ties_are_rare(nu, n_labels):
-    n_draws, n_items = 100, 400
-    strengths, judge = np.linspace(-0.6, 0.6, 4), np.array([[3, 1, 1], [1, 2, 1], [1, 1, 3]])
-    judge = judge / judge.sum(axis=1, keepdims=True)
-    inside = []
-    for seed in range(n_draws):
-        rng = np.random.default_rng(seed)
-        a = rng.integers(0, 4, n_items)
-        b = (a + rng.integers(1, 4, n_items)) % 4
-        half = (strengths[a] - strengths[b]) / 2
-        odds = np.stack([np.exp(-half), np.full(n_items, nu), np.exp(half)], axis=1)
-        shares = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)
-        gold = (rng.random(n_items)[:, None] > shares).sum(axis=1)
-        labels = np.full(n_items, np.nan)
-        chosen = rng.permutation(n_items)[:n_labels]
-        labels[chosen] = gold[chosen] - 1
-        try:
-            found = estimate_systems(rng.multinomial(5, judge[gold]), labels, a, b).tie_parameter
-        except InputError:  # a system won or lost all of its few labels
-            continue
-        assert found.low <= found.estimate <= found.high
-        inside.append(found.low <= nu <= found.high)
-    assert len(inside) > 0.9 * n_draws
-    assert np.mean(inside) >= 0.89  # 95%, less three standard errors of 100 draws
 
 
 def small(**change):

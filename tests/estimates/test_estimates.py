@@ -1,4 +1,4 @@
-"""Shares and win rates with intervals: against plain formulas, and on data drawn anew."""
+"""Shares and win rates with intervals: against plain formulas."""
 
 import itertools
 import warnings
@@ -319,23 +319,16 @@ def test_quantities_widths_and_models_are_checked():
         estimate(counts, labels, model=Sevens())
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize(("n_others", "in_groups_of"), [(1, 1), (4, 3), (9, 1), (12, 3)])
-def test_few_items_without_a_label_do_no_harm(n_others, in_groups_of):
+@pytest.mark.parametrize(("n_others", "in_groups_of"), [(1, 1), (4, 3), (9, 1)])
+def test_votes_of_few_items_without_a_label_have_no_weight(n_others, in_groups_of):
     """The mean of a few proxies varies more than they do around it."""
-    hits, n_draws = 0, 60
-    for draw in range(n_draws):
-        n = 60 * in_groups_of + n_others
-        counts, gold, _ = drawn(n, 0, seed=draw)
-        groups = np.arange(n) // in_groups_of
-        labels = np.where(np.arange(n) < n - n_others, gold.astype(float), np.nan)
-        found = estimate(counts, labels, groups=groups)
-        net = found.estimates["net win rate"]
-        hits += net.low <= 0.2 <= net.high
-        if n_others < 10:
-            assert net.weight == 0
-            assert any("too few for the votes" in text for text in found.remarks)
-    assert hits >= stats.binom.ppf(0.001, n_draws, 0.95)
+    n = 60 * in_groups_of + n_others
+    counts, gold, _ = drawn(n, 0)
+    groups = np.arange(n) // in_groups_of
+    labels = np.where(np.arange(n) < n - n_others, gold.astype(float), np.nan)
+    found = estimate(counts, labels, groups=groups)
+    assert found.estimates["net win rate"].weight == 0
+    assert any("too few for the votes" in text for text in found.remarks)
 
 
 def test_one_label_of_each_group_is_noticed_where_sizes_differ():
@@ -359,30 +352,6 @@ def test_one_label_of_each_group_is_noticed_where_sizes_differ():
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("ties", "whole"), [(0.03, True), (0.3, False), (0.6, True)])
-def test_intervals_hold_on_groups_drawn_anew(ties, whole):
-    """300 data sets of 25, 50 or 100 labels; 3 standard errors below the 95% that is promised."""
-    truth = truth_of(in_groups(np.random.default_rng(99), 400_000, ties)[1])
-    hits = dict.fromkeys(VALUES, 0)
-    n_draws = 300
-    for draw in range(n_draws):
-        rng = np.random.default_rng([draw, whole])
-        counts, gold, groups = in_groups(rng, 1500, ties)
-        n_labels = (25, 50, 100)[draw % 3]
-        chosen = rng.permutation(1500)[:n_labels]
-        if whole:
-            order = rng.permutation(groups.max() + 1)
-            enough = np.searchsorted(np.bincount(groups)[order].cumsum(), n_labels)
-            chosen = np.isin(groups, order[: enough + 1])
-        labels = np.full(1500, np.nan)
-        labels[chosen] = gold[chosen]
-        found = estimate(counts, labels, groups=groups).estimates
-        for name in VALUES:
-            hits[name] += found[name].low <= truth[name] <= found[name].high
-    assert min(hits.values()) / n_draws > 0.95 - 3 * (0.95 * 0.05 / n_draws) ** 0.5
-
-
-@pytest.mark.soak
 def test_a_judge_of_noise_costs_next_to_nothing_and_a_good_one_is_worth_labels():
     for is_noise, low, high in ((True, 0.98, 1.02), (False, 0.0, 0.85)):
         for n_labels in (25, 100):
@@ -396,23 +365,6 @@ def test_a_judge_of_noise_costs_next_to_nothing_and_a_good_one_is_worth_labels()
                 with_judge += net.high - net.low
                 alone += net.labels_only.high - net.labels_only.low
             assert low < with_judge / alone < high
-
-
-def truth_of(labels):
-    return {name: values[labels + 1].mean() for name, values in VALUES.items()}
-
-
-def in_groups(rng, n_items, ties):
-    """Counts, labels and groups of one to nine items, each with its own ties and sides."""
-    groups = np.repeat(np.arange(n_items), rng.integers(1, 10, n_items))[:n_items]
-    n = int(groups.max()) + 1
-    tie = rng.beta(4 * ties, 4 * (1 - ties), n)[groups]
-    side = np.where(rng.random(n_items) < rng.beta(1.5, 1.2, n)[groups], 1, -1)
-    gold = np.where(rng.random(n_items) < tie, 0, side)
-    seen = gold[:, None] + 0.3 + rng.normal(0, 1, (n_items, 8))
-    votes = np.where(np.abs(seen) < 0.5, 0, np.sign(seen))
-    counts = np.stack([(votes == value).sum(axis=1) for value in (-1, 0, 1)], axis=1)
-    return counts, gold, groups
 
 
 def test_votes_that_do_not_narrow_the_interval_are_said():

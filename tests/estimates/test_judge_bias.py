@@ -112,16 +112,6 @@ def test_a_probability_of_a_half_counts_twice():
     assert per_unit == pytest.approx(other.difference.value / other.step_size)
 
 
-@pytest.mark.soak
-def test_intervals_miss_as_often_as_they_say():
-    missed = 0
-    for seed in range(300):
-        counts, labels, x, groups = drawn(60, seed=seed, n_votes=4)
-        (own,) = btdagg.bias(counts, labels, covariates={"x": x}, groups=groups).covariates
-        missed += own.finding != "not told"
-    assert 0.015 < missed / 300 < 0.095  # three standard errors around 5%
-
-
 @pytest.mark.parametrize(
     ("people", "judge", "difference", "finding"),
     [

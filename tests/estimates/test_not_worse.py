@@ -1,4 +1,4 @@
-"""Whether a candidate is not worse by a margin: bounds, outcomes, and how often it is wrong."""
+"""Whether a candidate is not worse by a margin: bounds and outcomes."""
 
 import math
 
@@ -282,39 +282,6 @@ def test_two_runs_of_the_same_items_are_compared_as_tables_and_as_arrays():
     pairs = tables(*drawn(100, 40, 0.0))
     with pytest.raises(btdagg.InputError, match="'than': votes are on pairs, expected grades"):
         not_worse(*pairs, than=pairs, **V2)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("sides", [A, B])
-def test_a_candidate_that_is_worse_by_the_margin_rarely_passes(shared, sides):
-    """At most 5% of 600 draws and three standard errors; the votes and labels of items are real.
-
-    Items are drawn with replacement, so that labels for the baseline exceed those for the candidate
-    by just the margin.
-    """
-    votes = read_votes(shared / "data/rb2/votes.parquet")
-    votes = votes.filter({"template": "base", "temperature": "default"})
-    labels = read_labels(shared / "data/rb2/labels.csv")
-    passed, n_draws, margin = [], 100, 0.05
-    for judge in ("gpt-5.4-mini", "claude-sonnet-4.6"):
-        for task in ("math", "precise-if", "safety"):
-            items = votes.filter({"judge": judge, "task": task}).labelled(labels)
-            of_label = [np.flatnonzero(items.labels == label) for label in (-1, 0, 1)]
-            ties = len(of_label[1]) / len(items.labels)
-            chances = [(1 - ties - margin) / 2, ties, (1 - ties + margin) / 2]
-            chances = chances[:: 1 if sides is B else -1]
-            for draw in range(n_draws):
-                rng = np.random.default_rng([draw, 7])
-                rows = np.array([rng.choice(of_label[k]) for k in rng.choice(3, 600, p=chances)])
-                some = np.full(600, np.nan)
-                n_labels = (40, 100, 250)[draw % 3]
-                some[:n_labels] = items.labels[rows[:n_labels]]
-                passed.append(not_worse(items.counts[rows], some, **sides, margin=margin).passed)
-    shares = np.array(passed).reshape(-1, n_draws).mean(axis=1)
-    error = (0.05 * 0.95 / len(passed)) ** 0.5
-    assert shares.mean() < 0.05 + 3 * error
-    assert shares.max() < 0.05 + 3 * (0.05 * 0.95 / n_draws) ** 0.5
-    assert shares.mean() > 0.02  # it is no test that never passes anything
 
 
 def test_a_gate_of_grades_wants_labels_of_two_groups_of_each_system():

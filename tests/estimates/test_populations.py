@@ -162,34 +162,6 @@ def test_labels_of_other_items_are_one_more_number_where_a_finite_population_is_
     assert estimate(counts, labels).labels_for(0.01) is None
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_intervals_of_these_items_hold_their_mean(whole, weighted):
-    """One set of 120 items, labels drawn anew: 93% of 300 draws at least."""
-    counts, _, gold, groups = drawn_items(seed=3)
-    units = groups if whole else np.arange(120)
-    of_unit = np.bincount(units, counts.min(axis=1) + 0.5) / np.bincount(units)
-    p = np.minimum(of_unit / of_unit.mean() / 2, 1) if weighted else np.full(len(of_unit), 0.5)
-
-    class Model:
-        def predict_proba(self, counts):
-            return (np.asarray(counts) + 0.3) / (np.sum(counts, axis=1, keepdims=True) + 0.9)
-
-    hits = []
-    for draw in range(300):
-        rng = np.random.default_rng(draw)
-        simple = rng.permutation(len(p)) < len(p) // 2
-        chosen = rng.random(len(p)) < p if weighted else simple
-        labels = np.where(chosen[units], gold, np.nan)
-        options = {"probabilities": p[units]} if weighted else {}
-        if whole:
-            options |= {"groups": groups, "units": groups}
-        net = finite(counts, labels, model=Model(), **options).estimates["net win rate"]
-        hits.append(net.low <= gold.mean() <= net.high)
-    assert np.mean(hits) > 0.93
-
-
 # Differences, sums, probabilities, sizes of groups
 
 
@@ -241,28 +213,6 @@ def test_where_parts_do_not_add_up_to_all_items_a_remark_says_why():
     assert f"{whole:.3f}" != f"{parts:.3f}"
     said = f"net win rate is {whole:.3f} over all items but {parts:.3f} as the mean of the parts"
     assert any(text.startswith(said) for text in found.remarks)
-
-
-@pytest.mark.soak
-def test_unequal_probabilities_cover_skewed_grades():
-    """The rare low grades have a sixteenth of the probability of most others."""
-    rng = np.random.default_rng(0)
-    hits = np.zeros((400, 2))
-    for draw in range(400):
-        grade = rng.choice(5, 1000, p=[0.01, 0.03, 0.08, 0.28, 0.6]) + 1.0
-        agreed = rng.random(1000) < np.where(grade >= 4, 0.5, 0.8)
-        p = np.where(agreed, 1, 16) * 60 / 8000
-        labels = np.where(rng.random(1000) < p, grade, np.nan)
-        counts = np.full((1000, 5), 1)
-        found = estimate(counts, labels, scale=SCALE, probabilities=p, model=Even()).estimates
-        truth = {"mean grade": 4.43, "share >= 4": 0.88}
-        hits[draw] = [found[name].low <= true <= found[name].high for name, true in truth.items()]
-    assert (hits.mean(axis=0) > 0.925).all()
-
-
-class Even:
-    def predict_proba(self, counts):
-        return np.full((len(counts), 5), 0.2)
 
 
 def test_equal_probabilities_change_nothing():

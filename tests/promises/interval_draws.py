@@ -249,7 +249,7 @@ def systems_of_pairs(rng, n_items):
 @cache
 def true_systems():
     """Strengths and tie parameter, as everything labelled shows them."""
-    counts, gold, a, b, _ = systems_of_pairs(np.random.default_rng(10**6), 300_000)
+    counts, gold, a, b, _ = systems_of_pairs(np.random.default_rng(10**6), 120_000)
     found = btdagg.estimate_systems(counts, gold.astype(float), *np.array(list("vwxyz"))[[a, b]])
     strengths = {name: system.strength.estimate for name, system in found.systems.items()}
     return strengths, found.tie_parameter.estimate
@@ -656,34 +656,34 @@ SCENARIOS = {
     "estimate, these groups": Scenario(partial(estimate_of_these, True, False)),
     "estimate, these items, weighted": Scenario(partial(estimate_of_these, False, True)),
     "estimate, these groups, weighted": Scenario(partial(estimate_of_these, True, True)),
-    "systems": Scenario(strengths),
-    "systems, rare ties, 20 labels": Scenario(partial(tie_parameter, 0.05, 20)),
-    "systems, rare ties, 100 labels": Scenario(partial(tie_parameter, 0.05, 100)),
-    "systems, ties, 20 labels": Scenario(partial(tie_parameter, 1.0, 20)),
-    "systems of grades": Scenario(partial(mean_grades, (2.8, 3.2, 3.6))),
-    "equal systems of grades": Scenario(equal_systems, bound=0.95),
+    "systems": Scenario(strengths, 6, 100),
+    "systems, rare ties, 20 labels": Scenario(partial(tie_parameter, 0.05, 20), 6, 100),
+    "systems, rare ties, 100 labels": Scenario(partial(tie_parameter, 0.05, 100), 6, 100),
+    "systems, ties, 20 labels": Scenario(partial(tie_parameter, 1.0, 20), 6, 100),
+    "systems of grades": Scenario(partial(mean_grades, (2.8, 3.2, 3.6)), 6, 100),
+    "equal systems of grades": Scenario(equal_systems, 6, 100, 0.95),
     "evaluate, rb2 math": Scenario(
-        partial(errors_on_new_items, "claude-sonnet-4.6", "math"), 10, 100, **REAL
+        partial(errors_on_new_items, "claude-sonnet-4.6", "math"), 5, 80, **REAL
     ),
     "evaluate, rb2 focus": Scenario(
-        partial(errors_on_new_items, "gpt-5.4", "focus"), 10, 100, **REAL
+        partial(errors_on_new_items, "gpt-5.4", "focus"), 5, 80, **REAL
     ),
-    "compare two judges": Scenario(compared_judges, 10, 100, **REAL),
+    "compare two judges": Scenario(compared_judges, 5, 100, **REAL),
     "evaluate, grades": Scenario(scores_of_grades, 10, 100),
     "certify, error left after looks": Scenario(errors_left_after_looks, 5, 60),
     "bias": Scenario(slopes),
-    "bias of place": Scenario(place_in_prompt),
-    "change": Scenario(changes),
+    "bias of place": Scenario(place_in_prompt, 10, 200),
+    "change": Scenario(changes, 6, 100),
     "parameters, 50 labels": Scenario(partial(parameters, 50)),
     "parameters, 200 labels": Scenario(partial(parameters, 200)),
-    "bootstrap, 400 labels": Scenario(partial(refits, 400), 5, 100),
-    "bootstrap, error": Scenario(error_of_refits, 5, 100),
+    "bootstrap, 400 labels": Scenario(partial(refits, 400), 5, 80),
+    "bootstrap, error": Scenario(error_of_refits, 5, 80),
     "certify, a model of before": Scenario(partial(certificates, False), bound=0.9),
     "certify, a fitted model": Scenario(partial(certificates, True), bound=0.9),
-    "certify, unequal probabilities": Scenario(weighted_certificates, bound=0.9),
+    "certify, unequal probabilities": Scenario(weighted_certificates, 10, 150, 0.9),
     "certify, likeness": Scenario(likeness_of_groups, bound=0.95),
-    "gate, the candidate is A": Scenario(partial(release_gates, "A"), bound=0.95, **REAL),
-    "gate, the candidate is B": Scenario(partial(release_gates, "B"), bound=0.95, **REAL),
+    "gate, the candidate is A": Scenario(partial(release_gates, "A"), 5, 100, 0.95, **REAL),
+    "gate, the candidate is B": Scenario(partial(release_gates, "B"), 5, 100, 0.95, **REAL),
     "permutation test, 12 items": Scenario(partial(permutations, 12), 200, 1000, 0.95),
     "permutation test, 60 items": Scenario(partial(permutations, 60), 200, 1000, 0.95),
     "drift": Scenario(drift, 100, 1000, 0.8),
