@@ -167,7 +167,8 @@ def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatc
         return process.returncode
 
     # Step by step, each a process of its own that is killed as it goes, and done again.
-    for step in (["write", *asking], ["send"], ["collect", "--wait"]):
+    where = asking[-2:]
+    for step in (["write", *asking], ["send", *where], ["collect", "--wait", *where]):
         ends = [killed_after(tenths, "batch", *step) for tenths in (1, 3, 6, 9, 12)]
         assert ends[0] == -signal.SIGKILL
         process = Fork(tmp_path, "batch", *step)
