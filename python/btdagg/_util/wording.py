@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import textwrap
+from collections.abc import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,3 +84,15 @@ def stem(*parts: str) -> str:
         return plain
     digest = hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:6]
     return f"{plain}-{digest}" if plain else digest
+
+
+def wrapped(names: Iterable[str], width: int, lines: int = 2) -> dict[str, str]:
+    """Names wrapped to so many lines and letters, cut or numbered, and still different."""
+    texts: dict[str, str] = {}
+    uses: dict[str, int] = {}
+    for name in dict.fromkeys(names):
+        parts = textwrap.wrap(printable(name), width, max_lines=lines, placeholder="…")
+        text = "\n".join(parts)
+        uses[text] = uses.get(text, 0) + 1
+        texts[name] = text if uses[text] == 1 else f"{text} ({uses[text]})"
+    return texts

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._util.wording import fixed, printable
+from btdagg._util.wording import fixed, wrapped
 from btdagg.report import ReportFigure, basis_of, draw_intervals
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def _draw(transfer: Transfer, limit: float) -> Figure:
             va="center",
             color="white" if abs(value) > 0.62 * limit else "black",
         )
-    names = [fill(printable(task), _IN_ROW) for task in transfer.tasks]
+    names = list(wrapped(transfer.tasks, _IN_ROW).values())
     axis.set_xticks(np.arange(n) + 0.5, names, rotation=90)
     axis.set_yticks(np.arange(n) + 0.5, names)
     axis.xaxis.tick_top()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from btdagg._util.wording import printable
+from btdagg._util.wording import wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,18 +76,6 @@ def series_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         }
         for place, name in enumerate(dict.fromkeys(names))
     }
-
-
-def wrapped(names: Iterable[str], width: int, lines: int = 2) -> dict[str, str]:
-    """Names wrapped to so many lines and letters, cut or numbered, and still different."""
-    texts: dict[str, str] = {}
-    uses: dict[str, int] = {}
-    for name in dict.fromkeys(names):
-        parts = textwrap.wrap(printable(name), width, max_lines=lines, placeholder="…")
-        text = "\n".join(parts)
-        uses[text] = uses.get(text, 0) + 1
-        texts[name] = text if uses[text] == 1 else f"{text} ({uses[text]})"
-    return texts
 
 
 def without_frame(axis: Axes) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.numbers import as_integer
+from btdagg._util.wording import wrapped
 from btdagg.methods.base import voting_behaviour
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
@@ -18,7 +19,6 @@ from btdagg.report.style import (
     small_axis,
     square_panels,
     without_frame,
-    wrapped,
 )
 from btdagg.votes.scale import PAIRS
 

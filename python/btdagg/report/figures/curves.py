@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from btdagg._util.wording import stem
+from btdagg._util.wording import stem, wrapped
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     WIDTH,
     draw_legend,
     series_styles,
     small_axis,
-    wrapped,
 )
 from btdagg.report.wording import basis_of, key_of, not_evaluated, swept_over
 

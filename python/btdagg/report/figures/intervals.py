@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from btdagg._util.wording import wrapped
 from btdagg.evaluation.metrics import Interval
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
@@ -16,7 +17,6 @@ from btdagg.report.style import (
     draw_legend,
     series_styles,
     without_frame,
-    wrapped,
 )
 from btdagg.report.wording import key_of
 

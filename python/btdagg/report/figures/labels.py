@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from btdagg._util.wording import MISSING, fixed, stem
+from btdagg._util.wording import MISSING, fixed, stem, wrapped
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     INK,
@@ -16,7 +16,6 @@ from btdagg.report.style import (
     colours_of_labels,
     square_panels,
     without_frame,
-    wrapped,
 )
 from btdagg.report.wording import basis_of
 
