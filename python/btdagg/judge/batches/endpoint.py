@@ -52,7 +52,7 @@ class RemoteBatch:
     reason: str = ""
 
 
-class Result(NamedTuple):
+class BatchResult(NamedTuple):
     """Outcome of a request: a reply, or with an HTTP status of 0 why it was not asked."""
 
     key: str
@@ -143,9 +143,9 @@ class BatchEndpoint:
         """Have a batch ended; what is answered by then can be collected."""
         await self._once("post", f"{self._path}/{remote}/cancel")
 
-    async def results(self, remote: RemoteBatch) -> dict[str, Result]:
+    async def results(self, remote: RemoteBatch) -> dict[str, BatchResult]:
         """Results of a batch by key, all that there are: what is missing would be bought again."""
-        results: dict[str, Result] = {}
+        results: dict[str, BatchResult] = {}
         for path in remote.files:
             content = await self._once("get", path, "")
             for number, line in enumerate(content.splitlines(), 1):
@@ -181,12 +181,12 @@ class BatchEndpoint:
         mark = (other.get("metadata") or {}).get(_MARK)
         return other.get("input_file_id") == batch.input_file or mark == Path(batch.file).name
 
-    def _result(self, line: Mapping[str, Any]) -> Result:
+    def _result(self, line: Mapping[str, Any]) -> BatchResult:
         response = line.get("response")
         if response:
             status = int(response.get("status_code") or 200)
-            return Result(str(line["custom_id"]), status, response.get("body"))
-        return Result(str(line["custom_id"]), 0, line.get("error") or {})
+            return BatchResult(str(line["custom_id"]), status, response.get("body"))
+        return BatchResult(str(line["custom_id"]), 0, line.get("error") or {})
 
     # Calls, by the provider's library
 
@@ -259,12 +259,12 @@ class AnthropicBatches(BatchEndpoint):
         n_requests = sum((other.get("request_counts") or {}).values())
         return n_requests == batch.n_requests and made > batch.created - _SKEW
 
-    def _result(self, line: Mapping[str, Any]) -> Result:
+    def _result(self, line: Mapping[str, Any]) -> BatchResult:
         key, result = str(line["custom_id"]), line["result"]
         if result["type"] == "succeeded":
-            return Result(key, 200, result["message"])
+            return BatchResult(key, 200, result["message"])
         if result["type"] != "errored":
-            return Result(key, 0, {"code": result["type"]})
+            return BatchResult(key, 0, {"code": result["type"]})
         error = result["error"]
         kind = (error.get("error") or error).get("type")
-        return Result(key, _STATUSES.get(kind, 500), error)
+        return BatchResult(key, _STATUSES.get(kind, 500), error)

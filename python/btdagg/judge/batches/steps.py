@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from btdagg.judge.answers import AnswerFormat
-from btdagg.judge.batches.endpoint import BatchEndpoint, CallError, RemoteBatch, Result
+from btdagg.judge.batches.endpoint import BatchEndpoint, BatchResult, CallError, RemoteBatch
 from btdagg.judge.batches.files import BatchWriter, key_of_sample
 from btdagg.judge.client import ChatError, ChatReply, Verdict
 from btdagg.judge.faults import EndpointError
@@ -198,7 +198,7 @@ class BatchDesk:
         return collected
 
     def _answered(
-        self, batch: Batch, results: dict[str, Result], collected: Collected
+        self, batch: Batch, results: dict[str, BatchResult], collected: Collected
     ) -> list[Answered]:
         """Refusals are kept beside answers; alone only if such requests were answered before."""
         file, claims = Path(batch.file).name, self.owner.claims_of(batch)
@@ -215,7 +215,7 @@ class BatchDesk:
         kept: list[Answered] = []
         refused: dict[str, list[Answered]] = {"rejected": [], "forbidden": []}
         for key, sample in zip(keys, claims, strict=True):
-            result = results.get(key, Result(key, 0, absent))
+            result = results.get(key, BatchResult(key, 0, absent))
             run.n_calls += result.status > 0
             outcome = _outcome_of(result, self.endpoint)
             if isinstance(outcome, ChatReply):
@@ -271,7 +271,7 @@ class BatchDesk:
         return freed
 
 
-def _outcome_of(result: Result, endpoint: BatchEndpoint) -> ChatReply | ChatError:
+def _outcome_of(result: BatchResult, endpoint: BatchEndpoint) -> ChatReply | ChatError:
     body = result.body
     if not result.status:
         fields = body if isinstance(body, dict) else {"code": body}
