@@ -258,9 +258,9 @@ class Project:
 
     def imported(self, files: Sequence[Any], format: str | None, table: str, **how: Any) -> Any:
         """Read files of other tools by the project's top-level keys and those of a table."""
-        formats = provided("files of other tools")
         from btdagg.votes.scale import Scale, points_of
 
+        formats = provided("files of other tools")
         how |= {
             "columns": {
                 name: column if isinstance(column, str) else tuple(column)  # a list is wide

@@ -6,7 +6,6 @@ import hashlib
 import math
 import re
 import textwrap
-from collections.abc import Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups
+from btdagg._util.wording import in_lines
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import MUCH, NewItems
@@ -126,7 +127,7 @@ class Comparison(Readable):
         )
 
     def __str__(self) -> str:
-        return "\n".join([self.answer, *(f"remark: {text}" for text in self.remarks)])
+        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
 
 def compare(
