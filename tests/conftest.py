@@ -164,6 +164,15 @@ def store_place(request, tmp_path):
 
 
 @pytest.fixture(scope="session")
+def cargo():
+    """Cargo; tests are skipped without it, but not where CI runs."""
+    if shutil.which("cargo") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("cargo is not installed")
+        pytest.skip("cargo is not installed")
+
+
+@pytest.fixture(scope="session")
 def spark():
     """A Spark session; tests are skipped without Spark or Java, but not where CI runs."""
     if os.environ.get("CI") != "true":

@@ -29,9 +29,9 @@ def pairs_of(n_items, n_correct=1):
     return read_pairs(pl.DataFrame(rows))
 
 
-def asked_of(server, *options):
+def asked_of(url, *options):
     """The command that has a server judge `pairs.jsonl`."""
-    at = f"judge.base_url={server.url}"
+    at = f"judge.base_url={url}"
     return ["judge", "pairs.jsonl", "--model", "m", "--set", at, *options]
 
 

@@ -50,7 +50,7 @@ def counts_by_item(rows):
 
 def test_judge_asks_as_far_as_the_rule_wants(cli, folder, judge_server):
     server = judge_server()
-    options = asked_of(server, "-s", "v.db")
+    options = asked_of(server.url, "-s", "v.db")
     status, out, err = cli(*options, "--stop", "rule.json", "--dry-run")
     assert status == 0
     assert f"expected to ask for {RULE.expected_votes:.2f} of 8 votes a pair" in err

@@ -34,7 +34,7 @@ def folder(folder):
 def test_pairs_to_votes_and_on(cli, folder, judge_server):
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     server = judge_server("--api-key", SECRET)
-    options = asked_of(server, "-s", "v.db")
+    options = asked_of(server.url, "-s", "v.db")
     status, out, err = cli(*options, "-n", "4", *config(prices={"prompt": 1, "completion": 2}))
     assert (status, err) == (0, "")
     assert "40 new votes, 0 stored before:" in out
@@ -65,7 +65,7 @@ def test_pairs_to_votes_and_on(cli, folder, judge_server):
 
 def test_a_dry_run_asks_nobody_and_prices_what_is_missing(cli, folder, judge_server):
     server = judge_server()
-    options = asked_of(server, "-s", "v.db")
+    options = asked_of(server.url, "-s", "v.db")
     status, out, _ = cli(*options, "--dry-run", "--json")
     found = json.loads(out)
     assert (status, found["n_calls"], found["cost"]) == (0, 480, None)
@@ -93,7 +93,7 @@ def test_a_dry_run_makes_no_store(cli, folder, store_place):
 
 def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):
     server = endpoint(lambda _: time.sleep(0.1) or (200, completion()))
-    options = asked_of(server, "-s", "v.db")
+    options = asked_of(server.url, "-s", "v.db")
     options += ["-n", "2"]
     process = Fork(folder, *options, *config(concurrency=4))
     while len(server.requests) < 10:

@@ -10,7 +10,7 @@ from btdagg import InputError
 from btdagg.judge import FunctionClient, judge
 from commands import on_terminal, plain
 from judge_endpoints import completion, error
-from judging import config, pairs_of
+from judging import asked_of, config, pairs_of
 
 KEY = "AIzaSECRETofTHEtests-0123456789-3456"
 TOKEN = "token-of-the-gateway-0123456789"
@@ -26,20 +26,6 @@ def folder(folder, monkeypatch):
     return folder
 
 
-def options(url, *more):
-    return [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "m",
-        "--set",
-        f"judge.base_url={url}",
-        "-n",
-        "2",
-        *more,
-    ]
-
-
 @pytest.mark.parametrize(
     ("protocol", "echo"),
     [
@@ -51,7 +37,7 @@ def options(url, *more):
 def test_no_part_of_a_key_that_is_echoed_is_shown(cli, folder, endpoint, protocol, echo):
     server = endpoint(lambda _: (400, error(f"the key {echo} is not for this. See x...y")))
     url = server.url if protocol == "openai" else server.url.removesuffix("/v1")
-    status, out, err = cli(*options(url, "--model", f"{protocol}:m"))
+    status, out, err = cli(*asked_of(url, "-n", "2", "--model", f"{protocol}:m"))
     assert status == 2
     assert "AIza" not in out + err
     assert "3456" not in out + err
@@ -72,7 +58,9 @@ def test_the_line_of_progress_has_room_on_the_terminal(folder, endpoint):
 
     server = endpoint(answer)
     printed = on_terminal(
-        *options(server.url, *config(concurrency=1)), columns=columns, streams=["stderr"]
+        *asked_of(server.url, "-n", "2", *config(concurrency=1)),
+        columns=columns,
+        streams=["stderr"],
     )
     lines = [plain(line) for line in printed.replace("\n", "\r").split("\r")]
     assert any("waiting" in line for line in lines)
@@ -88,7 +76,7 @@ def test_a_stream_that_still_sends_is_cut_at_the_time_out_of_a_call(cli, folder,
 
     server = endpoint(lambda _: (200, parts(), {"content-type": "text/event-stream"}))
     began = time.monotonic()
-    status, _, err = cli(*options(server.url, *config(stream=True, timeout=0.5)))
+    status, _, err = cli(*asked_of(server.url, "-n", "2", *config(stream=True, timeout=0.5)))
     assert time.monotonic() - began < 40
     assert status == 2
     assert "no complete answer within 0.5 s" in err
@@ -105,7 +93,9 @@ def holds(folder, secret):
 def test_headers_are_sent_and_kept_nowhere(cli, folder, endpoint):
     server = endpoint(lambda _: (200, completion()))
     status, out, err = cli(
-        *options(server.url, *config(headers={"X-Gateway": "$GATEWAY_TOKEN", "X-Team": "a=b"}))
+        *asked_of(
+            server.url, "-n", "2", *config(headers={"X-Gateway": "$GATEWAY_TOKEN", "X-Team": "a=b"})
+        )
     )
     assert status == 0, err
     assert {sent["x-gateway"] for sent in server.headers} == {TOKEN}
@@ -116,7 +106,7 @@ def test_headers_are_sent_and_kept_nowhere(cli, folder, endpoint):
 
 def test_what_is_no_header_is_refused_without_a_word_of_it(cli, folder):
     headers = config(headers={"X": "$" + TOKEN})
-    status, out, err = cli(*options("http://127.0.0.1:9/v1", *headers))
+    status, out, err = cli(*asked_of("http://127.0.0.1:9/v1", "-n", "2", *headers))
     assert status == 2
     assert "header" in err
     assert TOKEN not in out + err

@@ -239,7 +239,7 @@ def folder(folder):
 
 def test_methods_on_the_command_line(judge_server, cli, folder):
     server = judge_server()
-    common = asked_of(server, "-n", "4")
+    common = asked_of(server.url, "-n", "4")
     for method in METHODS:
         labels = ["--labels", "labels.csv", *config(examples=3)] if method == "few-shot" else []
         name = method.replace("-", "_")

@@ -66,7 +66,7 @@ def test_the_level_of_the_test():
 def test_missing_votes_are_an_exit_status(cli, folder, judge_server):
     pairs_of(40).frame.write_ndjson("pairs.jsonl")
     server = judge_server("--faults", "truncated=0.2")
-    options = asked_of(server, "-n", "4")
+    options = asked_of(server.url, "-n", "4")
     status, out, err = cli(*options, "-s", "v.db")
     assert status == 3
     assert "of the votes are missing, more than allow_missing = 0.05: exit status 3" in err

@@ -1,8 +1,6 @@
 """The source distribution is what a checkout is, and has what its pages link to."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,12 +16,8 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory):
+def sdist(cargo, tmp_path_factory):
     """Folder of an unpacked source distribution."""
-    if shutil.which("cargo") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("cargo is not installed")
-        pytest.skip("cargo is not installed")
     folder = tmp_path_factory.mktemp("sdist")
     command = [sys.executable, "-m", "maturin", "sdist", "--out", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

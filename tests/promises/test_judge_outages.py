@@ -8,7 +8,7 @@ import pytest
 
 from commands import Fork
 from judge_endpoints import Endpoint, completion, error
-from judging import config, pairs_of, rows_of, statuses_of
+from judging import asked_of, config, pairs_of, rows_of, statuses_of
 
 
 @pytest.fixture
@@ -16,20 +16,6 @@ def folder(folder):
     """A folder to work in, with 10 pairs."""
     pairs_of(10).frame.write_ndjson("pairs.jsonl")
     return folder
-
-
-def options(url, *more):
-    return [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "m",
-        "--set",
-        f"judge.base_url={url}",
-        "-s",
-        "v.db",
-        *more,
-    ]
 
 
 class Failing:
@@ -52,7 +38,7 @@ class Failing:
 def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
     server = endpoint(Failing(503, 10, 1))
     keys = config(max_attempts=3, concurrency=4)
-    found, out, err = cli(*options(server.url, "-n", "4", *keys, "--json"))
+    found, out, err = cli(*asked_of(server.url, "-s", "v.db", "-n", "4", *keys, "--json"))
     run = json.loads(out)
     assert (found, run["statuses"], run["is_complete"]) == (0, {"ok": 40}, True), err
     assert run["n_calls"] < 40 + 4 * 3 + 10  # one at a time looks whether it is back
@@ -62,7 +48,7 @@ def test_an_outage_in_mid_run_is_waited_for(cli, folder, endpoint):
 def test_while_nobody_listens_it_waits(folder, endpoint):
     server = endpoint(Failing(500, 0, 0))
     keys = config(max_attempts=2, max_wait=60, concurrency=4)
-    process = Fork(folder, *options(server.url, "-n", "16", *keys))
+    process = Fork(folder, *asked_of(server.url, "-s", "v.db", "-n", "16", *keys))
     while len(server.requests) < 30:
         time.sleep(0.02)
     server.stop()
@@ -78,14 +64,16 @@ def test_while_nobody_listens_it_waits(folder, endpoint):
 def test_it_waits_as_long_as_is_said_and_goes_on_later(cli, folder, endpoint):
     server = endpoint(Failing(500, 6, 1000))
     began = time.monotonic()
-    found, _, err = cli(*options(server.url, "-n", "4", *config(max_wait=1, concurrency=2)))
+    found, _, err = cli(
+        *asked_of(server.url, "-s", "v.db", "-n", "4", *config(max_wait=1, concurrency=2))
+    )
     assert time.monotonic() - began < 30
     assert found == 2
     assert "HTTP 500: away" in err
     assert "max_wait (1 s)" in err
     assert set(statuses_of(folder / "v.db")) == {"ok"}
     server = endpoint(lambda _: (200, completion()))
-    assert cli(*options(server.url, "-n", "4"))[0] == 0
+    assert cli(*asked_of(server.url, "-s", "v.db", "-n", "4"))[0] == 0
     assert statuses_of(folder / "v.db") == {"ok": 40}
 
 
@@ -97,12 +85,12 @@ def test_a_fault_of_some_requests_is_no_outage(cli, folder, endpoint):
 
     server = endpoint(answer)
     keys = {"n": 2, "concurrency": 8, "max_attempts": 4}
-    found, out, err = cli(*options(server.url, *config(**keys)))
+    found, out, err = cli(*asked_of(server.url, "-s", "v.db", *config(**keys)))
     assert "18 ok, 2 failed" in out
     # A vote that failed is no vote: the job is not done, now and when it is run again.
     assert (found, "2 votes failed" in err) == (3, True)
-    assert cli(*options(server.url, *config(**keys)))[0] == 3
-    assert cli(*options(server.url, *config(**keys, allow_missing=0.2)))[0] == 0
+    assert cli(*asked_of(server.url, "-s", "v.db", *config(**keys)))[0] == 3
+    assert cli(*asked_of(server.url, "-s", "v.db", *config(**keys, allow_missing=0.2)))[0] == 0
     assert {row["item"] for row in rows_of(folder / "v.db") if row["status"] == "failed"} == {"q5"}
 
 
@@ -115,7 +103,7 @@ def test_what_never_was_right_is_said_after_a_few_requests(cli, folder, endpoint
     if kind == "nobody":
         server.stop()
     began = time.monotonic()
-    found, _, err = cli(*options(server.url))
+    found, _, err = cli(*asked_of(server.url, "-s", "v.db"))
     seconds = time.monotonic() - began
     assert found == 2
     assert len(server.requests) <= 4

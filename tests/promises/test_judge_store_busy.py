@@ -65,7 +65,7 @@ def test_the_event_loop_goes_on(tmp_path, server):
 def test_who_only_looks_does_not_wait(tmp_path, server, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pairs_of(3).frame.write_ndjson("pairs.jsonl")
-    asking = asked_of(server, "-n", "2")
+    asking = asked_of(server.url, "-n", "2")
     assert cli(*asking)[0] == 0
     with written_by_another("votes.db"):
         began = time.monotonic()

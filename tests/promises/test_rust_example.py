@@ -1,7 +1,5 @@
 """The examples of the crate have the numbers of Python to the last bit."""
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,12 +18,8 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def program():
+def program(cargo):
     """Run the example, built as `cargo test` builds it."""
-    if shutil.which("cargo") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("cargo is not installed")
-        pytest.skip("cargo is not installed")
     command = ["cargo", "run", "--quiet", "--offline", "--locked", "-p", "btdagg"]
 
     def run(*arguments, example="votes_to_labels"):

@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,11 +16,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def program():
-    if shutil.which("cargo") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("cargo is not installed")
-        pytest.skip("cargo is not installed")
+def program(cargo):
     subprocess.run(["cargo", "build", "--quiet", "--offline", "--locked"], cwd=FOLDER, check=True)
     return FOLDER / "target/debug/btdagg-service"
 
