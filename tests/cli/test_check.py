@@ -484,8 +484,10 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
         assert cli(*shlex.split(command)[1:])[0] in (0, " gate " in command), command
     assert out.endswith("    ... --filter criterion=tone\n")
     rows = pl.read_csv("s.csv")
-    with pytest.warns(btdagg.model.CalibrationWarning, match="raters disagree|approximate"):
+    said = pytest.warns(btdagg.model.CalibrationWarning, match="raters disagree|approximate")
+    with said as caught:
         tried = btdagg.decide(btdagg.Project.load(), criterion="facts", agreement=0.5)
+    assert {warning.filename for warning in caught} == {__file__}
     assert rows.select("conversation", "bot").unique().height == tried.height == 80
     assert tried.columns == ["conversation", "bot", "label", "source", "probability", "trusted"]
     of_facts = [

@@ -87,7 +87,9 @@ def decide(
         more = {"labels": labels, "columns": columns, "words": words, "order": order}
         for name, value in {**more, "scale": scale, "label_scale": label_scale}.items():
             expect(value is None, name, value, "none, since the project says it")
-        return _decided_of(votes, criterion, agreement)
+        decided, remarks = _decided_of(votes, criterion, agreement)
+        warn_of(remarks)
+        return decided
     expect(criterion is None, "criterion", criterion, "none, since only a project has criteria")
     if labels is None:
         raise InputError(argument="labels", got=None, expected="a table or a column")
@@ -131,14 +133,15 @@ def decide(
     return nw.from_dict(decided.to_dict(as_series=False), backend=frame.implementation).to_native()
 
 
-def _decided_of(project: Project, criterion: str | None, agreement: float | None) -> pl.DataFrame:
+def _decided_of(
+    project: Project, criterion: str | None, agreement: float | None
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
     votes, labels = project.rows(criterion)
     decided, remarks = decided_frame(votes, labels, agreement)
-    warn_of(remarks)
     key = project.column("votes", "item", "item") or []
     if len(key) == 1:
-        return decided.rename({"item": key[0]})
-    return with_key(decided, votes, {part.strip().lower(): part for part in key})
+        return decided.rename({"item": key[0]}), remarks
+    return with_key(decided, votes, {part.strip().lower(): part for part in key}), remarks
 
 
 def decided_frame(
