@@ -53,7 +53,7 @@ def comparison_of(counts, labels, aggregators=None, **options):
 def distributions(items, aggregators=None, **settings):
     """Confusion matrices on random splits, untested."""
     protocol = Protocol(RandomSplits(**settings), None)
-    return comparison_of(items, items.labels, aggregators, groups=items.groups, protocol=protocol)
+    return comparison_of(items, items.label, aggregators, groups=items.group, protocol=protocol)
 
 
 def made(n_items=60, n_samples=4, templates=("p", "q"), seed=1, orders=("AB", "BA")):

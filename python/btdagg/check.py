@@ -444,10 +444,10 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
             why = reason and reason.in_options(TYPED.get)
             return [f"Votes and labels do not match: {why}."], ""
         texts += _sentences([*on_sides(parts), *about_orders(votes, labels)])
-        points = np.concatenate([joined.labels.astype(float) for joined in parts])
+        points = np.concatenate([joined.label.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
-        if any(joined.groups is not None for joined in parts):
-            of_parts = [joined.ids if joined.groups is None else joined.groups for joined in parts]
+        if any(joined.group is not None for joined in parts):
+            of_parts = [joined.ids if joined.group is None else joined.group for joined in parts]
             groups = np.concatenate([names.astype(str) for names in of_parts])
         elif len({*ids.tolist()}) < len(ids):  # the criteria of an item
             groups = ids

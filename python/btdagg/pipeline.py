@@ -317,7 +317,7 @@ class Pipeline:
         for name, votes in other_parts.items():
             with suppress(InputError):  # a task without labels
                 items = votes.labelled(self.labels)
-                neighbours[name] = items.counts, items.labels
+                neighbours[name] = items.by_judge, items.label
         scales = self.judging.scale, self.labels.scale
         return prior_among(neighbours, *scales)
 
@@ -330,7 +330,7 @@ class Pipeline:
             items = every.labelled()
         calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):
-            arguments = calibration.model, judging.n, items.counts, items.labels
+            arguments = calibration.model, judging.n, items.by_judge, items.label
             rule = rule.learn(*arguments, step=judging.step)
         notes += [*calibration.warnings, *filter(None, [used_in_words(calibration.model, {})])]
         certificate = None

@@ -51,7 +51,7 @@ def test_a_calibration_and_its_decisions_are_those_of_python(files, capsys):
     items = votes.items().with_covariates(("standing", "mine"), model=saved)
     found = pl.read_csv(decided)
     assert found["item"].to_list() == items.ids.tolist()
-    by_python = saved.decide(items.counts, covariates=items.covariates)
+    by_python = saved.decide(items.pooled, covariates=items.covariates)
     np.testing.assert_array_equal(found["label"], by_python)
     np.testing.assert_array_equal(btdagg.decisions(votes, saved)["label"], by_python)
     assert run(["sql", str(model)]) == 0
@@ -165,7 +165,7 @@ def test_standings_of_new_votes_are_asked_for(files, capsys, tmp_path):
     anew = ["--set", "standings=votes"]
     assert run(["decide", str(model), str(part), "-o", str(decided), *anew]) == 0
     assert "standings are computed from these votes" in capsys.readouterr().err
-    p = saved.predict_proba(votes.items().counts, covariates=fresh)
+    p = saved.predict_proba(votes.items().pooled, covariates=fresh)
     np.testing.assert_allclose(pl.read_csv(decided)["p_plus"], p[:, 2])
     assert run(["decide", str(model), str(part), *anew, "--labels", sources[1]]) == 2
 

@@ -14,6 +14,7 @@ from btdagg.judge.judging import JudgeJob
 from btdagg.judge.stopping import judge_by_rule, open_pairs
 from btdagg.online import StoppingRule
 from btdagg.pipeline import Pipeline
+from btdagg.votes.items import Facts
 from refusals import refused
 
 N, N_ITEMS, N_LABELS = 6, 90, 50
@@ -83,11 +84,12 @@ def test_models_of_a_job_use_what_else_is_known(tmp_path):
     assert counts.tolist() == counts_of(DRAWN).tolist()
     wanted = model.decide(counts, covariates=known_of(model))
     assert found.decided["label"].to_list() == wanted.tolist()
+    systems = Facts(dict(zip(("system_a", "system_b"), np.transpose(SIDES), strict=True)))
     items = btdagg.votes.Items(
-        counts=counts, systems=SIDES, labels=np.r_[TRUTH[:50], [np.nan] * 40]
+        counts=counts, facts=systems, labels=np.r_[TRUTH[:50], [np.nan] * 40]
     )
     known = items.with_covariates(["standing"]).covariates | {"length": LENGTHS}
-    same = btdagg.calibrate(counts, items.labels, covariates=known).model
+    same = btdagg.calibrate(counts, items.label, covariates=known).model
     assert same.numbers == model.numbers
     assert "system_a" not in found.decided.columns
     assert any(

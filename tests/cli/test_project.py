@@ -311,7 +311,7 @@ def test_items_of_a_project_know_their_systems(cli, folder):
         'scale = "1-4"\n'
     )
     items = btdagg.Project.load().items()
-    assert sorted({*items.by.tolist()}) == ["x", "y"]
+    assert sorted({*items.facts["by"].tolist()}) == ["x", "y"]
     assert btdagg.estimates.not_worse(items, candidate="x", baseline="y", margin=2).passed
 
 
@@ -353,7 +353,7 @@ def test_words_and_data_of_items(folder):
     assert project.labels.labels.tolist() == [1, 0]
     assert project.labels.groups.tolist() == ["x", "x"]
     items = project.items()
-    assert items.counts.tolist() == [[0, 0, 2], [0, 1, 0], [1, 0, 0]]
+    assert items.pooled.tolist() == [[0, 0, 2], [0, 1, 0], [1, 0, 0]]
 
 
 def test_settings_of_a_judge_are_used_only_where_they_are_named(cli, folder):

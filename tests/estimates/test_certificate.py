@@ -223,7 +223,7 @@ def test_strata_of_equal_probabilities_are_a_simple_sample(items):
         | {"least_probability": [drawn.mean()] * drawn.sum()}
     )
     known = read_votes(votes).items(designed)
-    assert known.strata is not None
+    assert known.sampling.strata is not None
     alone, found = (certify(read_votes(votes), own, agreement=0.7) for own in (plain, designed))
     assert (found.threshold, found.coverage) == (alone.threshold, alone.coverage)
 

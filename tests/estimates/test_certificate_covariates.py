@@ -79,7 +79,7 @@ def test_commands_tables_and_a_saved_certificate_agree(cli, files):
     assert saved.model.covariates[0].name == "x"
     assert cli("decide", "c.json", files[0], "-o", "d.csv")[0] == 0
     decided = pl.read_csv("d.csv")
-    counts, known = items.counts, items.covariates
+    counts, known = items.pooled, items.covariates
     rows = decided["item"].to_numpy().argsort()
     of = np.argsort(items.ids.astype(int))
     trusted = wanted.trusted(counts, covariates=known)

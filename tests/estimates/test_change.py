@@ -9,7 +9,7 @@ import pytest
 
 import btdagg
 from btdagg.estimates import change
-from btdagg.votes import Items
+from btdagg.votes.items import Draw, Items
 
 FIVE = btdagg.Scale((1, 2, 3, 4, 5))
 
@@ -52,12 +52,12 @@ def test_a_judge_that_says_the_same_of_all_leaves_the_means_of_labels():
     same = np.tile([0, 0, 4, 0, 0], (400, 1))
     before, after = replace(before, counts=same), replace(after, counts=same)
     found = change(before, after)
-    wanted = np.nanmean(after.labels) - np.nanmean(before.labels)
+    wanted = np.nanmean(after.label) - np.nanmean(before.label)
     assert found.people.value == pytest.approx(wanted)
     assert found.apart.value == pytest.approx(-wanted)
     assert found.votes == 0
     # Means of 100 labels each, of which no vote says anything.
-    error = np.sqrt(sum(np.nanvar(own.labels, ddof=1) / 100 for own in (before, after)))
+    error = np.sqrt(sum(np.nanvar(own.label, ddof=1) / 100 for own in (before, after)))
     assert found.people.standard_error == pytest.approx(error, rel=0.02)
 
 
@@ -98,7 +98,7 @@ def test_without_labels_of_the_second_period_it_is_not_told():
     # A wider one by exactly what the judge may have moved.
     wider = change(before, after, most_of_judge=0.3).bounds
     assert wider == pytest.approx((low - 0.2, high + 0.2))
-    means = [own.counts @ FIVE.floats / 4 for own in (before, after)]
+    means = [own.pooled @ FIVE.floats / 4 for own in (before, after)]
     error = np.sqrt(sum(of.var(ddof=1) / len(of) for of in means))
     assert (high - low) / 2 - 0.1 == pytest.approx(1.96 * error, rel=0.01)
 
@@ -108,13 +108,16 @@ def test_without_labels_of_the_second_period_it_is_not_told():
     [
         (lambda a, b: change(a, b, names=("x", "x")), "names"),
         (lambda a, b: change(a.counts, b), "before"),
-        (lambda a, b: change(replace(a, labels=None, shares=None), b), "before"),
+        (lambda a, b: change(replace(a, labels=None), b), "before"),
         (lambda a, b: change(a, period(2, n_labels=6, start=400)), "after"),
         (lambda a, b: change(a, b, most_of_judge=0.1), "most_of_judge"),
         (lambda a, b: change(a, period(2, n_labels=0), most_of_judge=-1), "most_of_judge"),
         (lambda a, b: change(a, period(2, scale=btdagg.PAIRS)), "than"),
         (lambda a, b: change(a, b[:0]), "after"),
-        (lambda a, b: change(replace(a, probabilities=np.full(400, 0.25)), b), "probabilities"),
+        (
+            lambda a, b: change(replace(a, sampling=Draw(np.full(400, 0.25))), b),
+            "probabilities",
+        ),
         (lambda a, b: change(a, b, level=2), "level"),
     ],
 )
@@ -129,12 +132,12 @@ def test_by_command(cli, folder, figures_not_drawn):
     for name, own in {"old": period(1), "new": period(2, bias=1.0, start=400)}.items():
         votes = [
             (f"q{item}", point)
-            for item, counts in zip(own.ids, own.counts, strict=True)
+            for item, counts in zip(own.ids, own.pooled, strict=True)
             for point, n in zip(FIVE.points, counts, strict=True)
             for _ in range(n)
         ]
         pl.DataFrame(votes, ["item", "score"], orient="row").write_csv(f"{name}.csv")
-        labels = zip(own.ids, own.labels, strict=True)
+        labels = zip(own.ids, own.label, strict=True)
         gold += [(f"q{item}", label) for item, label in labels if label == label]
         rows.append(own)
     pl.DataFrame(gold, ["item", "label"], orient="row").write_csv("labels.csv")

@@ -216,7 +216,7 @@ def test_strata_by_a_model_are_of_the_label_that_it_expects_of_an_item():
     groups = np.arange(60) // 3
     means = expected.reshape(-1, 3).mean(axis=1)
     grouped = choose(
-        btdagg.votes.Items(counts=counts, covariates={"length": x}),
+        btdagg.votes.Items(counts=counts).known_by({"length": x}),
         12,
         design="stratified",
         groups=groups,

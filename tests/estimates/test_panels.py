@@ -97,13 +97,13 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_vo
     assert found.by == ()
     (cell,) = found.cells
     items = votes.labelled(labels, n_votes and n_votes[0], panel="judge")
-    (of_rows,) = evaluate(items, items.labels, **options).cells
+    (of_rows,) = evaluate(items, items.label, **options).cells
     options["aggregators"] = [
         Calibrated(judges=("1", "2")),
         Calibrated(judges=("2",), name="one"),
         *methods[2:],
     ]
-    (of_array,) = evaluate(items.counts, items.labels, **options).cells
+    (of_array,) = evaluate(items.counts, items.label, **options).cells
     for other in (of_rows, of_array):
         for one, same in zip(cell.methods, other.methods, strict=True):
             assert one.mae.tolist() == same.mae.tolist()

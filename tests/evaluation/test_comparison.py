@@ -183,12 +183,12 @@ def test_groups_may_be_a_column_of_the_votes_of_either_way():
     with pytest.raises(InputError, match="item 0 is of group 'g0' in first and 'g8' in second"):
         compare(grouped[0], other, read_labels(labels), protocol=FEW)
     none = read_votes({**SAMPLE.vote_columns(), "group": [""] * 8 * N})
-    assert none.labelled(read_labels(labels)).groups is None
+    assert none.labelled(read_labels(labels)).group is None
     for ways in ((none, grouped[1]), (grouped[0], none)):
         assert compare(*ways, read_labels(labels), n_votes=(3, 8), protocol=FEW).n_groups == 17
     # Votes that contradict each other matter only where labels name no group.
     torn = {**SAMPLE.vote_columns(), "group": ["g1", "g2"] * 4 * N}
-    assert read_votes(torn).labelled(in_labels).groups.tolist() == GROUPS.tolist()
+    assert read_votes(torn).labelled(in_labels).group.tolist() == GROUPS.tolist()
     with pytest.raises(InputError, match="column group: item 0 has 'g1' and 'g2'"):
         read_votes(torn).labelled(read_labels(labels))
     unread = read_votes({"item": [0], "vote": [None], "group": ["g1"]}, scale=btdagg.Scale((1, 2)))
@@ -198,7 +198,7 @@ def test_groups_may_be_a_column_of_the_votes_of_either_way():
     some = read_votes(
         {**SAMPLE.vote_columns(), "group": np.repeat([*GROUPS[:40], *[None] * 20], 8)}
     )
-    assert some.labelled(read_labels(labels)).groups.tolist() == [
+    assert some.labelled(read_labels(labels)).group.tolist() == [
         *GROUPS[:40], *(f" {item}" for item in range(40, N))
     ]  # fmt: skip
 
@@ -290,14 +290,15 @@ def graded(margins, n=N):
     votes = np.repeat(LABELS[:n], 3)
     counts = tally(np.repeat(np.arange(n), 3), votes * np.repeat(margins, 3), full_margin=9)[1]
     signs = tally(np.repeat(np.arange(n), 3), votes)[1]
-    return Items.of(counts, LABELS[:n], GROUPS[:n], signs=signs)
+    return Items.of(counts, LABELS[:n], GROUPS[:n]).with_facts({"signs": signs})
 
 
 def test_a_line_says_whether_strength_is_better_than_signs():
     margins = np.where(SAMPLE.votes == LABELS[:, None], 9, 1) * SAMPLE.votes
     strength = tally(ITEMS, margins.ravel(), full_margin=9)[1]
     sure = Confidences(*(np.abs(strength) / 9 for _ in range(3)))
-    items = Items.of(strength, LABELS, GROUPS, confidences=sure, signs=SAMPLE.counts)
+    items = Items.of(strength, LABELS, GROUPS, confidences=sure)
+    items = items.with_facts({"signs": SAMPLE.counts})
     signs = SAMPLE.counts
     (line,) = about_strength(items, "math")
     names = "whole votes", "strength"

@@ -300,9 +300,9 @@ def test_refits_of_one_task_decide_another():
     errors = []
     for times in weights:
         drawn = np.repeat(np.arange(40), times)
-        own = first.pooled[drawn], first.labels[drawn]
+        own = first.pooled[drawn], first.label[drawn]
         model = btdagg.calibrate(*own, prior=None).model
-        errors.append(np.abs(model.decide(second.pooled) - second.labels).mean())
+        errors.append(np.abs(model.decide(second.pooled) - second.label).mean())
     np.testing.assert_allclose(
         found.compared[0][1].new_items.losses["mae"].of_refits[0], errors, atol=0.05
     )

@@ -23,14 +23,14 @@ def test_matrices_and_shares_equal_a_plain_count():
     items = some_items()
     methods = [Calibrated(), MajorityVote(), RoundedMedian()]
     found = distributions(items, methods, share=0.2, n_splits=4, seed=2)
-    splits = list(random_splits(120, share=0.2, n_splits=4, seed=2, groups=items.groups))
+    splits = list(random_splits(120, share=0.2, n_splits=4, seed=2, groups=items.group))
     for method, confusion in zip(methods, found.methods, strict=True):
         assert confusion.name == method.name
         given, gold = [], []
         for number, (chosen, left) in enumerate(splits):
-            fitted = method.fit(items.pooled[chosen], items.labels[chosen])
+            fitted = method.fit(items.pooled[chosen], items.label[chosen])
             pairs = Counter(
-                (int(items.labels[i]), int(fitted.decide(items.pooled[[i]])[0])) for i in left
+                (int(items.label[i]), int(fitted.decide(items.pooled[[i]])[0])) for i in left
             )
             for (label, predicted), count in pairs.items():
                 assert confusion.matrices[number, label + 1, predicted + 1] == count

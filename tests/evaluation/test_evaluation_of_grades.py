@@ -285,7 +285,7 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     n_raters = rng.integers(1, 4, 120)
     given = [of[:n] for of, n in zip(people, n_raters, strict=True)]
     ratings = np.array([[(of == grade).sum() for grade in FIVE.points] for of in given])
-    items = Items.of(counts, gold, np.arange(120) // 2, scale=FIVE, ratings=ratings)
+    items = Items.of(counts, gold, np.arange(120) // 2, scale=FIVE).with_facts({"ratings": ratings})
     ((compared,),) = cross_scores([items], PLAIN, QUICK)
     scores = Scores((), (compared,))
     raters = compared.new_items.raters
@@ -303,8 +303,8 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
         table[: len(of), k] = of
     alpha = krippendorff.alpha(reliability_data=table, level_of_measurement="interval")
     assert f"alpha of the raters is {alpha:.2f}" in remark
-    assert items[np.arange(9)].ratings.tolist() == ratings[:9].tolist()
-    alone = Items.of(counts, gold, scale=FIVE, ratings=np.minimum(ratings, 0))
+    assert items[np.arange(9)].facts["ratings"].tolist() == ratings[:9].tolist()
+    alone = Items.of(counts, gold, scale=FIVE).with_facts({"ratings": np.minimum(ratings, 0)})
     ((compared,),) = cross_scores([alone], PLAIN, QUICK)
     assert compared.new_items.raters is None
 

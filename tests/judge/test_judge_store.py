@@ -147,8 +147,8 @@ def test_what_is_exported_is_read_as_votes(tmp_path, store_place):
     assert votes.n_missing == 2
     items = votes.items(n_votes=4, decisions=["gsa"])
     assert items.ids.tolist() == ["q1", "q2", "q3"]
-    assert items.counts.tolist() == [[2, 0, 2], [2, 0, 2], [0, 0, 0]]
-    assert items.decisions["gsa"].tolist()[:2] == [-1, 1]
+    assert items.pooled.tolist() == [[2, 0, 2], [2, 0, 2], [0, 0, 0]]
+    assert items.facts["decision gsa"].tolist()[:2] == [-1, 1]
 
 
 def test_prompts_that_go_by_one_name_are_told_apart(store_place):

@@ -121,9 +121,9 @@ def test_the_first_votes_of_an_item_decide_it():
         items = votes.items(n_votes=n_votes)
         wanted_ids, counts = votes.counts(n_votes)
         assert items.ids.tolist() == wanted_ids.tolist() == ["x", "y"]
-        assert items.counts.tolist() == counts.tolist() == np.asarray(items).tolist()
+        assert items.pooled.tolist() == counts.tolist() == np.asarray(items).tolist()
     one = votes.items(n_votes=1, decisions=["gsa"])
-    assert one.confidences.total.tolist() == [[1, 0, 0], [0, 0.25, 0]]
+    assert one.facts["confidences"].total.tolist() == [[1, 0, 0], [0, 0.25, 0]]
     assert Decided("gsa").decide(one).tolist() == [-1, 0]
     with pytest.raises(InputError, match="no column 'gsa'; found item, sample, vote"):
         votes.items(decisions=["gsa"])
@@ -135,7 +135,7 @@ def test_the_first_votes_of_an_item_decide_it():
         ({"decisions": {"gsa": [2]}}, r"decisions of gsa\[0\] is 2.0, expected -1, 0 or 1, or NaN"),
         (
             {"confidences": Confidences(*[np.ones((2, 3))] * 3)},
-            "confidences.total has 2 rows, expected 1 as in counts",
+            "confidences has 2 rows, expected 1 as in counts",
         ),
     ],
 )

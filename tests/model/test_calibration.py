@@ -50,7 +50,7 @@ def rb2_sets(shared):
     for _, part in votes.partition(["task", "judge"]):
         for n_votes in (2, 4, 8):
             items = btdagg.align(*part.counts(n_votes), labels)
-            yield items.counts, items.labels
+            yield items.counts, items.label
 
 
 def best_of_random_starts(counts, labels, rng, n_starts=50):

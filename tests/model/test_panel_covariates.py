@@ -203,7 +203,7 @@ def test_tables_arrays_and_commands_agree(tables, cli):
     np.testing.assert_array_equal(btdagg.standing(items.counts, *sides), pooled)
     np.testing.assert_array_equal(items.covariates["standing"], pooled)
     known = items.covariates
-    by_array = calibrate_panel(items.counts, items.labels, judges=("one", "two"), covariates=known)
+    by_array = calibrate_panel(items.counts, items.label, judges=("one", "two"), covariates=known)
     assert by_array.model == model
     assert model.covariates[0].standings.keys() == {*"abcd"}
     model.save("panel.json")
@@ -226,7 +226,7 @@ def test_tables_arrays_and_commands_agree(tables, cli):
     status, out, err = cli("estimate", *files, "--model", "panel.json")
     assert status == 0, err
     certificate = btdagg.certify(
-        items.counts, items.labels, agreement=0.5, covariates={"length": known["length"]}
+        items.counts, items.label, agreement=0.5, covariates={"length": known["length"]}
     )
     trusted = certificate.trusted(items.counts, covariates={"length": known["length"]})
     assert trusted.mean() == pytest.approx(certificate.coverage)

@@ -146,11 +146,11 @@ def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
     task = counts["task"].to_numpy()
     prior = btdagg.fit_prior(
         {
-            name: (every.counts[task == name], every.labels[task == name])
+            name: (every.counts[task == name], every.label[task == name])
             for name in ("focus", "facts")
         }
     )
-    mine = every.counts[task == "math"], every.labels[task == "math"]
+    mine = every.counts[task == "math"], every.label[task == "math"]
     expected = fitted(*mine, prior=prior)
     assert btdagg.DavidsonModel.load("own.json") == expected
     for option, wanted, said in (

@@ -215,7 +215,7 @@ def test_refits_take_items_with_covariates():
     rng = np.random.default_rng(4)
     counts, labels = judged(rng, 40, 4)
     known = {"x": rng.normal(size=40)}
-    items = btdagg.votes.Items(counts=counts, labels=labels, covariates=known)
+    items = btdagg.votes.Items(counts=counts, labels=labels).known_by(known)
     by_array = bootstrap(counts, labels, covariates=known, n_refits=4)
     for found in (
         bootstrap(items, n_refits=4),

@@ -246,7 +246,7 @@ def test_a_rule_decides_items_without_votes_by_what_is_known():
     model = GradeModel(2, (1.5, 2.5), Scale((1, 2, 3)), covariates=covariates)
     rule, length = StoppingRule.lossless(model, 4), np.array([0.1, 30.0, 0.0, 2.0])
     counts = np.array([[2, 0, 0], [0, 0, 0], [0, 0, 0], [0, 4, 0]])
-    items = Items(counts=counts, scale=model.scale, covariates={"length": length})
+    items = Items(counts=counts, scale=model.scale).known_by({"length": length})
     decided = btdagg.decisions(items, rule).select("item", "label", "settled").rows()
     assert decided == [(0, 1, False), (1, 3, True), (2, None, None), (3, 2, True)]
 
@@ -271,7 +271,7 @@ def test_a_plan_says_what_covariates_save(scale):
     items = pilot(scale)
     known = {"size": items.covariates["size"]}
     job = {"n_items": 1000, "n_votes": [1, 4], "n_labels": [20, 40]}
-    planned = plan(items.counts, items.labels, covariates=known, scale=scale, **job)
+    planned = plan(items.counts, items.label, covariates=known, scale=scale, **job)
     rows = {(row.n, row.rule): row for row in planned.budgets}
     names = ("all votes", "lossless")
     assert [*rows] == [(n, k + c) for n in (1, 4) for c in ("", ", covariates") for k in names]
@@ -290,11 +290,11 @@ def test_a_plan_says_what_covariates_save(scale):
     evaluated = cell.new_items.interval(0).mean
     assert rows[4, "all votes, covariates"].mae == pytest.approx(evaluated, abs=0.03)
     # The lossless rule of a model with covariates asks fewer votes, for the labels of all.
-    model = btdagg.calibrate(items.counts, items.labels, covariates=known, scale=scale).model
+    model = btdagg.calibrate(items.counts, items.label, covariates=known, scale=scale).model
     rule = StoppingRule.lossless(model, 4)
     own = plan(items.with_covariates(known), rule=rule, **job | {"n_votes": [4], "n_labels": [20]})
     (stopped,) = (row for row in own.budgets if (row.n, row.rule) == (4, "lossless, covariates"))
-    orders = [np.repeat(scale.points, row) for row in items.counts]
+    orders = [np.repeat(scale.points, row) for row in items.pooled]
     rng = np.random.default_rng(1)
     draws = [
         rule.follow([rng.permutation(order) for order in orders], covariates=known).n_votes
@@ -314,4 +314,4 @@ def test_a_plan_with_covariates_that_are_noise_says_so():
         assert (
             planned.saved == "with covariates the error is not below that of 4 votes without them"
         )
-    assert plan(items.counts, items.labels, n_items=9, n_votes=[4], n_labels=[20]).saved == ""
+    assert plan(items.counts, items.label, n_items=9, n_votes=[4], n_labels=[20]).saved == ""

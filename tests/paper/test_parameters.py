@@ -49,10 +49,8 @@ def test_parameters_are_those_of_every_fit():
         Calibrated(alpha=0.5, bounds=bounds),
         protocol=Protocol(RandomSplits(share=0.2, n_splits=20, seed=9)),
     )
-    splits = list(random_splits(150, share=0.2, n_splits=20, seed=9, groups=items.groups))
-    fits = [
-        calibrate(items.pooled[c], items.labels[c], alpha=0.5, bounds=bounds) for c, _ in splits
-    ]
+    splits = list(random_splits(150, share=0.2, n_splits=20, seed=9, groups=items.group))
+    fits = [calibrate(items.pooled[c], items.label[c], alpha=0.5, bounds=bounds) for c, _ in splits]
     for place, name in enumerate(("beta", "nu", "gamma")):
         values = [getattr(fit.model, name) for fit in fits]
         np.testing.assert_array_equal(getattr(found, name), values)
@@ -61,7 +59,7 @@ def test_parameters_are_those_of_every_fit():
         assert found.spreads[name] == pytest.approx((statistics.mean(values), low, high))
     assert found.at_bounds.any()
     assert found.regime == "Low-Correction"
-    assert found.gold_tie_share == (items.labels == 0).sum() / 150
+    assert found.gold_tie_share == (items.label == 0).sum() / 150
     assert found.judge_tie_share == (majority_vote(items.pooled) == 0).sum() / 150
 
 

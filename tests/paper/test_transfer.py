@@ -31,16 +31,16 @@ def test_transfer_equals_a_plain_loop(tasks):
     found = transfer_matrix(tasks, protocol=Protocol(RandomSplits(share=0.3, n_splits=3, seed=4)))
     assert found.tasks == ("few", "many", "other")
     drawn = {
-        name: list(random_splits(len(t), share=0.3, n_splits=3, seed=4, groups=t.groups))
+        name: list(random_splits(len(t), share=0.3, n_splits=3, seed=4, groups=t.group))
         for name, t in tasks.items()
     }
     for k in range(3):
         for row, (source, a) in enumerate(tasks.items()):
             chosen = drawn[source][k].calibration
-            model = calibrate(a.pooled[chosen], a.labels[chosen], prior=None).model
+            model = calibrate(a.pooled[chosen], a.label[chosen], prior=None).model
             for column, (target, b) in enumerate(tasks.items()):
                 errors = [
-                    abs(model.decide_one(*b.pooled[i].tolist()) - int(b.labels[i]))
+                    abs(model.decide_one(*b.pooled[i].tolist()) - int(b.label[i]))
                     for i in drawn[target][k].evaluation
                 ]
                 assert found.mae[row, column, k] == pytest.approx(sum(errors) / len(errors))
@@ -70,11 +70,11 @@ def test_tasks_are_read_off_votes_and_labels():
     found = votes.items(labels).labelled().parts("task")
     assert list(found) == ["t", "u"]
     assert found["t"].pooled.tolist() == [[0, 1, 1], [0, 0, 1]]
-    assert found["t"].labels.tolist() == [1, 0]
-    assert found["t"].groups.tolist() == ["g", "h"]
+    assert found["t"].label.tolist() == [1, 0]
+    assert found["t"].group.tolist() == ["g", "h"]
     assert len(found["u"]) == 1
     counts = read_votes({"item": ["a"], "minus": [1], "tie": [0], "plus": [0], "task": ["t"]})
-    assert counts.items(labels).labelled().parts("task")["t"].labels.tolist() == [1]
+    assert counts.items(labels).labelled().parts("task")["t"].label.tolist() == [1]
 
 
 def test_real_tasks_transfer(shared):
@@ -91,9 +91,9 @@ def test_real_tasks_transfer(shared):
         assert len(items) <= len(of_task.ids)
         alone = comparison_of(
             items,
-            items.labels,
+            items.label,
             [Calibrated(prior=None)],
-            groups=items.groups,
+            groups=items.group,
             protocol=Protocol(RandomSplits(n_splits=10)),
         )
         np.testing.assert_array_equal(found.mae[place, place], alone.methods[0].mae)

@@ -40,7 +40,7 @@ def test_evaluations_estimates_and_calibrations_say_it_where_labels_show_it():
         for found in (
             btdagg.estimate(*tables).remarks,
             btdagg.evaluate(*tables).remarks,
-            tables[0].labelled(tables[1]).remarks,
+            tables[0].labelled(tables[1]).origin.remarks,
         ):
             (remark,) = (text for text in found if LABELLED in text)
             assert "in order AB and" in remark
@@ -92,7 +92,7 @@ def test_the_words_that_mend_it_are_those_that_are_named(tmp_path):
     for a, b, is_wrong in (("A", "B", True), ("first", "second", False)):
         read = btdagg.read_votes(words, words={"1st": a, "2nd": b, "none": "tie"})
         assert bool(about_orders(read, gold)) == bool(about_orders(read)) == is_wrong
-        assert read.labelled(gold).remarks == about_orders(read, gold)
+        assert read.labelled(gold).origin.remarks == about_orders(read, gold)
 
 
 @pytest.mark.parametrize("both", [True, False])

@@ -85,8 +85,8 @@ def with_systems(given):
         return btdagg.estimate_systems(given.gate())
     items = given.items()
     system = np.where(items.ids.astype(int) % 2, "blue", "red")
-    how = {"groups": items.groups, **given.scales}
-    return btdagg.estimate_systems(items.counts, items.shares, system, **how)
+    how = {"groups": items.group, **given.scales}
+    return btdagg.estimate_systems(items.by_judge, items.labels, system, **how)
 
 
 FUNCTIONS = {
@@ -230,7 +230,7 @@ def by_items(given, model, cli):
 
 
 def by_array(given, model, cli):
-    return model.decide(given.items().counts)
+    return model.decide(given.items().by_judge)
 
 
 def by_frame(given, frame):
@@ -256,11 +256,14 @@ def by_sql(given, model, cli):
     items, scale = given.items(), given.votes.scale
     if given.of.panel:
         names = [f"{column} {judge}" for judge in model.judges for column in scale.columns]
-        table = items.counts.reshape(len(items), -1)
+        table = items.by_judge.reshape(len(items), -1)
     elif scale.mirrored:
-        names, table = [*scale.columns], items.counts
+        names, table = [*scale.columns], items.by_judge
     else:
-        names, table = ["mean"], items.counts @ scale.values[:, None] / items.counts.sum(1)[:, None]
+        names, table = (
+            ["mean"],
+            items.by_judge @ scale.values[:, None] / items.by_judge.sum(1)[:, None],
+        )
     columns = ", ".join(f'"{name}"' for name in names)
     places = ", ".join("?" * len(names))
     with contextlib.closing(sqlite3.connect(":memory:")) as base:
@@ -273,7 +276,7 @@ def by_sql(given, model, cli):
 def by_service(given, model, cli):
     """Labels over HTTP, of counts."""
     with TestClient(create_app(model)) as client:
-        answer = client.post("/v1/decide", json={"counts": given.items().counts.tolist()})
+        answer = client.post("/v1/decide", json={"counts": given.items().by_judge.tolist()})
     if answer.status_code == 422:
         raise btdagg.InputError(answer.json()["detail"])
     return answer.json()["labels"]
@@ -310,7 +313,7 @@ def test_doors_give_the_same_labels(given, door, name, cli):
     if (door, name) in POOLED:
         wanted = btdagg.calibrate(own.votes, own.labels).model.decide(counts)
     else:
-        wanted = model.decide(own.items().counts)
+        wanted = model.decide(own.items().by_judge)
     assert len(labels) == len(wanted) == len(ids)
     assert len(set(wanted.tolist())) > 1
     for label, of_python in zip(labels, wanted.tolist(), strict=True):
@@ -384,22 +387,22 @@ def read(votes, labels, scale):
 def test_a_made_up_scale_goes_through_python(given, scale):
     votes, labels = read(*made_up(given["pairs"].of, scale), scale)
     items = votes.items(labels)
-    own, gold = items.labelled(), items.shares @ scale.floats
+    own, gold = items.labelled(), items.labels @ scale.floats
     model = btdagg.calibrate(votes, labels).model
-    of_arrays = btdagg.calibrate(own.counts, own.labels, scale=scale).model
-    chances = model.predict_proba(items.counts)
-    assert chances.tolist() == of_arrays.predict_proba(items.counts).tolist()
+    of_arrays = btdagg.calibrate(own.by_judge, own.label, scale=scale).model
+    chances = model.predict_proba(items.by_judge)
+    assert chances.tolist() == of_arrays.predict_proba(items.by_judge).tolist()
     by_points = {*btdagg.decisions(votes, model)["label"]}
-    assert by_points == {*btdagg.decisions(items.counts, of_arrays)["label"]} == {*scale.points}
-    how = {"scale": scale, "groups": items.groups}
-    estimated = btdagg.estimate(items.counts, gold, **how).estimates
+    assert by_points == {*btdagg.decisions(items.by_judge, of_arrays)["label"]} == {*scale.points}
+    how = {"scale": scale, "groups": items.group}
+    estimated = btdagg.estimate(items.by_judge, gold, **how).estimates
     assert btdagg.estimate(votes, labels).estimates == estimated
     assert btdagg.estimate(items).estimates == estimated
     certificate = btdagg.certify(votes, labels, agreement=0.6)
-    of_arrays = btdagg.certify(items.counts, gold, agreement=0.6, **how)
+    of_arrays = btdagg.certify(items.by_judge, gold, agreement=0.6, **how)
     assert certificate.curve == of_arrays.curve
     scores = btdagg.evaluate(votes, labels, protocol=QUICK)
-    arrays = btdagg.evaluate(own.counts, own.labels, scale=scale, groups=own.groups, protocol=QUICK)
+    arrays = btdagg.evaluate(own.by_judge, own.label, scale=scale, groups=own.group, protocol=QUICK)
     for cell, other in zip(scores.cells, arrays.cells, strict=True):
         assert cell.scale == cell.label_scale == scale
         for one, two in zip(cell.methods, other.methods, strict=True):
@@ -409,8 +412,8 @@ def test_a_made_up_scale_goes_through_python(given, scale):
 def test_a_made_up_scale_of_two_sides_is_decided_as_pairs_are(given):
     own = given["pairs"]
     items = own.votes.labelled(own.labels)
-    pairs = btdagg.calibrate(items.counts, items.labels).model
-    model = btdagg.calibrate(items.counts, 2 * items.labels.astype(int), scale=SIDED).model
+    pairs = btdagg.calibrate(items.by_judge, items.label).model
+    model = btdagg.calibrate(items.by_judge, 2 * items.label.astype(int), scale=SIDED).model
     every = own.votes.counts()[1]
     assert (model.decide(every) == 2 * pairs.decide(every).astype(int)).all()
     assert (model.predict_proba(every) == pairs.predict_proba(every)).all()

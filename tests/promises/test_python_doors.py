@@ -195,7 +195,7 @@ def test_items_of_votes_and_labels_keep_systems_and_groups():
     tables = btdagg.read_votes(votes), btdagg.read_labels(labels)
     items = tables[0].items(tables[1])
     assert items.systems[:3].tolist() == [["x", "y"], ["y", "z"], ["z", "x"]]
-    assert items.groups[:4].tolist() == ["0", "0", "0", "1"]
+    assert items.group[:4].tolist() == ["0", "0", "0", "1"]
     found = btdagg.estimate_systems(items)
     assert found.n_groups == 20
     for given in (tables, (votes, labels)):

@@ -481,7 +481,7 @@ def test_votes_of_0_and_1_alone_are_no_silent_guess(cli, folder, command):
 def test_numbers_that_nobody_explained_are_remarked_in_python(votes, words, is_guess):
     read = read_votes({"item": ["x", "y"], "vote": votes}, words=words)
     labels = read_labels({"item": ["x", "y"], "label": [1, -1]})
-    remarks = read.labelled(labels).remarks
+    remarks = read.labelled(labels).origin.remarks
     assert any(isinstance(remark, GuessedNumbers) for remark in remarks) == is_guess
 
 

@@ -240,7 +240,7 @@ def test_a_task_of_fewer_votes_is_used_beside_one_that_has_them():
         task=pl.when(pl.col("item") % 2 == 0).then(pl.lit("x")).otherwise(pl.lit("y"))
     )
     items = btdagg.read_votes(rows).items(btdagg.read_labels(gold), n_votes=8)
-    assert sorted({*items.counts.sum(axis=1).tolist()}) == [2, 8]
+    assert sorted({*items.pooled.sum(axis=1).tolist()}) == [2, 8]
 
 
 def test_more_labels_are_not_advised_where_votes_are_unequal():

@@ -81,8 +81,7 @@ def test_items_judged_again_leave_the_means_of_the_second_period():
 
 def test_the_judge_is_named_without_new_labels_if_items_were_judged_again():
     before, after = two_periods(2, bias=0.8, n_again=100)
-    after.labels[:] = np.nan
-    found = change(before, Items(counts=after.counts, ids=after.ids, labels=after.labels))
+    found = change(before, Items(counts=after.counts, ids=after.ids))
     assert (found.who, found.people) == ("the judge", None)
     few = change(*two_periods(2, bias=0.8, n_again=5))
     assert few.judge is None
@@ -95,12 +94,12 @@ def test_the_command_names_the_judge_by_items_in_both_files_alone(cli, folder):
     for name, items in (("old", before), ("new", after)):
         rows = [
             (f"q{item}", vote)
-            for item, counts in zip(items.ids, items.counts.astype(int), strict=True)
+            for item, counts in zip(items.ids, items.pooled.astype(int), strict=True)
             for vote, n in zip((-1, 0, 1), counts, strict=True)
             for _ in range(n)
         ]
         pl.DataFrame(rows, ["item", "vote"], orient="row").write_csv(f"{name}.csv")
-        labels = zip(items.ids, items.labels, strict=True)
+        labels = zip(items.ids, items.label, strict=True)
         gold += [(f"q{item}", int(label)) for item, label in labels if label == label]
     pl.DataFrame(gold, ["item", "label"], orient="row").write_csv("labels.csv")
     alone = pl.read_csv("new.csv").join(pl.read_csv("old.csv"), on="item", how="anti")

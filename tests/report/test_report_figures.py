@@ -274,7 +274,7 @@ def test_confusion_has_counts_and_percentages(items):
 
 
 def test_maps_show_every_decision_and_name_what_cannot_be_drawn(items):
-    fitted = Calibrated().fit(items.pooled, items.labels)
+    fitted = Calibrated().fit(items.pooled, items.label)
     methods = {"one": MajorityVote(), "two": fitted, "CI-SC": SoftSelfConsistency("sum")}
     figure = behaviour_figure(methods, 8)
     axes = axes_of(figure)

@@ -121,7 +121,7 @@ def test_several_columns_make_a_key():
     assert turned.ids.tolist() == ["y|a", "y|b"]
     gold = {"bot": ["y", "x"], "conversation": ["a", "b"], "label": ["tie", "B"]}
     labels = read_labels(gold, columns=columns)
-    assert votes.labelled(labels).labels.tolist() == [0, -1]
+    assert votes.labelled(labels).label.tolist() == [0, -1]
 
 
 def test_keys_of_different_parts_stay_different():

@@ -195,10 +195,10 @@ def test_votes_and_labels_are_joined_on_their_scales():
     labels = btdagg.read_labels(passed, scale=PASS_FAIL)
     items = votes.items(labels)
     assert (items.scale, items.label_scale) == (FIVE, PASS_FAIL)
-    assert items.shares.tolist() == [[0, 1], [1, 0]]
+    assert items.labels.tolist() == [[0, 1], [1, 0]]
     own = items.labelled()
-    assert (own.labels.tolist(), own.scale, own.label_scale) == ([1, 0], FIVE, PASS_FAIL)
-    assert own.remarks[0] == "1 items without a readable vote are left out"
+    assert (own.label.tolist(), own.scale, own.label_scale) == ([1, 0], FIVE, PASS_FAIL)
+    assert own.origin.remarks[0] == "1 items without a readable vote are left out"
 
 
 def test_grades_are_not_joined_with_pairs():
@@ -300,5 +300,5 @@ def test_criteria_are_parts_of_items_and_fitted_as_if_they_were_alone():
     assert models[0].cuts == pytest.approx(models[1].cuts)
     scores, of_tables = btdagg.evaluate(parts["facts"]), btdagg.evaluate(*alone)
     assert scores.cells[0].methods[0].mae.tolist() == of_tables.cells[0].methods[0].mae.tolist()
-    with refused("column", got="judge", expected="one of item, task"):
+    with refused("column", got="judge", expected="task or criterion"):
         items.parts("judge")

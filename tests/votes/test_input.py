@@ -223,12 +223,12 @@ def test_votes_and_labels_meet_whatever_blanks_are_around_their_ids():
     votes = read_votes({"item": [" x", "x ", "y"], "vote": [1, 1, 0]})
     assert counted(votes) == {"x": [0, 0, 2], "y": [0, 1, 0]}
     labels = read_labels({"item": ["x  ", " y"], "label": [1, 0], "group": [" p", "p "]})
-    assert btdagg.align(*votes.counts(), labels).labels.tolist() == [1, 0]
+    assert btdagg.align(*votes.counts(), labels).label.tolist() == [1, 0]
     assert labels.groups.tolist() == ["p", "p"]
     # Arrays keep theirs, and meet all the same.
     ids, counts = btdagg.tally([" x", " x", "y "], [1, 1, 0])
     assert ids.tolist() == [" x", "y "]
-    assert btdagg.align(ids, counts, labels).labels.tolist() == [1, 0]
+    assert btdagg.align(ids, counts, labels).label.tolist() == [1, 0]
     with pytest.raises(InputError, match="ids has an item twice"):
         btdagg.align(["x", " x"], counts, labels)
     with pytest.raises(InputError, match="rows 1 and 2: both have item 'x'"):
@@ -287,13 +287,14 @@ def test_confidences_are_kept_as_they_came_and_looked_at_when_asked_for():
     votes = read_votes(columns)
     assert votes.frame["confidence"].to_list() == [0.5, 101.0]
     items = votes.items()
-    assert items.confidences is None
-    assert items.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
+    with pytest.raises(InputError, match="expected a number from 0 to 1"):
+        items.facts["confidences"]
+    assert items.pooled.tolist() == [[0, 0, 1], [0, 1, 0]]
     (method,) = by_name(["soft-sc-mean"])
     with pytest.raises(InputError, match="row 2, column confidence: got"):
         method.decide(votes)
     good = votes.filter({"item": "x"}).items()
-    assert good.confidences.total.tolist() == [[0, 0, 0.5]]
+    assert good.facts["confidences"].total.tolist() == [[0, 0, 0.5]]
     words = read_votes({**columns, "confidence": ["high", "low"]})
     assert words.frame["confidence"].to_list() == ["high", "low"]
 

@@ -130,7 +130,7 @@ def test_sides_that_are_swapped_turn_covariates_round(pairs):
     items = votes.items(labels, systems=("system_a", "system_b")).with_covariates("auto")
     own = items.of_pair("a", "b")
     rows = np.flatnonzero([{*pair} == {"a", "b"} for pair in items.systems.tolist()])
-    turned = items.systems[rows, 0] != own.sides.a
+    turned = items.systems[rows, 0] != own.origin.sides.a
     assert turned.any()
     for name, values in own.covariates.items():
         wanted = items.covariates[name][rows]

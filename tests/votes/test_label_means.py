@@ -64,7 +64,7 @@ def test_means_are_what_rows_of_their_raters_are(kind):
     votes = {"item": np.repeat(items, 4), "vote": rng.choice(scale.points, 4 * len(items))}
     table = read_votes(votes, scale=scale)
     joined = [table.labelled(labels) for labels in read]
-    assert joined[0].ratings.tolist() == joined[1].ratings.tolist()
+    assert joined[0].facts["ratings"].tolist() == joined[1].facts["ratings"].tolist()
     estimates = [btdagg.estimate(table, labels).estimates for labels in read]
     for name, own in estimates[0].items():
         assert own.value == pytest.approx(estimates[1][name].value, abs=1e-12)
@@ -76,7 +76,7 @@ def test_means_are_what_rows_of_their_raters_are(kind):
 def test_a_mean_without_a_number_of_raters_has_no_ratings():
     labels = read_labels({"item": ["a", "b"], "label": [1.5, 3]}, scale=THREE)
     votes = read_votes({"item": ["a", "b"], "score": [1, 3]}, scale=THREE)
-    assert votes.labelled(labels).ratings is None
+    assert "ratings" not in votes.labelled(labels).facts
 
 
 def test_shares_that_pass():
@@ -135,7 +135,7 @@ def test_counts_of_several_judges_are_pooled(rows, scale, counts):
     ids, pooled = votes.counts()
     assert (ids.tolist(), pooled.tolist()) == (["x", "y"], counts)
     assert votes.filter({"judge": "h"}).counts()[0].tolist() == rows["item"][2:]
-    assert votes.items().counts.tolist() == counts
+    assert votes.items().pooled.tolist() == counts
 
 
 @pytest.mark.parametrize("scale", [PAIRS, THREE])
@@ -150,4 +150,4 @@ def test_counts_of_several_tasks_are_not(scale):
     labels = read_labels(
         {"item": ["x", "x"], "task": ["g", "h"], "label": [label] * 2}, scale=scale
     )
-    assert votes.filter({"task": "g"}).labelled(labels).labels.tolist() == [label]
+    assert votes.filter({"task": "g"}).labelled(labels).label.tolist() == [label]

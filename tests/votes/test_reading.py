@@ -438,12 +438,12 @@ def test_align_keeps_the_order_of_the_votes():
     ids, counts = ["z", "d", "e", "a", "b"], np.arange(15).reshape(5, 3)
     aligned = align(ids, counts, labels)
     assert aligned.ids.tolist() == ["d", "a", "b"]
-    assert aligned.counts.tolist() == [[3, 4, 5], [9, 10, 11], [12, 13, 14]]
-    assert aligned.labels.tolist() == [1, 1, 0]
-    assert aligned.labels.dtype == np.int8
-    assert aligned.groups is not None
-    assert aligned.groups.tolist() == ["s", "p", "q"]
-    assert (aligned.n_unlabelled, aligned.n_without_votes) == (2, 1)
+    assert aligned.pooled.tolist() == [[3, 4, 5], [9, 10, 11], [12, 13, 14]]
+    assert aligned.label.tolist() == [1, 1, 0]
+    assert aligned.label.dtype == np.int8
+    assert aligned.group is not None
+    assert aligned.group.tolist() == ["s", "p", "q"]
+    assert (aligned.origin.n_unlabelled, aligned.origin.n_without_votes) == (2, 1)
 
 
 @pytest.mark.parametrize("of_votes", [[1, 2], ["1", "2"], np.array(["1", "2"], dtype=object)])
@@ -452,9 +452,9 @@ def test_align_compares_integers_with_text_as_text(of_votes, of_labels):
     labels = read_labels({"item": of_labels, "label": [1, 0]})
     aligned = align(of_votes, [[1, 0, 0], [0, 0, 4]], labels)
     assert aligned.ids.tolist() == [of_votes[1]]
-    assert aligned.counts.tolist() == [[0, 0, 4]]
-    assert aligned.labels.tolist() == [1]
-    assert aligned.groups is None
+    assert aligned.pooled.tolist() == [[0, 0, 4]]
+    assert aligned.label.tolist() == [1]
+    assert aligned.group is None
 
 
 def label(*items, **columns) -> Labels:

@@ -222,13 +222,13 @@ def test_zeros_and_ones_that_may_be_fail_and_pass_are_remarked():
     people = {"item": items, "label": [0, 1] * 6}
     votes, labels = btdagg.read_votes(VOTES), btdagg.read_labels(people)
     for found in (votes.items(labels), votes.labelled(labels)):
-        assert sum(may_pass in text for text in found.remarks) == 1
-    assert not btdagg.read_votes(VOTES | {"vote": [0, -1] * 6}).items(labels).remarks
+        assert sum(may_pass in text for text in found.origin.remarks) == 1
+    assert not btdagg.read_votes(VOTES | {"vote": [0, -1] * 6}).items(labels).origin.remarks
     tasks = {"item": items * 2, "task": ["x"] * 12 + ["y"] * 12}
     for second, number in (([0, 1] * 6, 1), ([0, -1] * 6, 0)):
         votes = btdagg.read_votes(tasks | {"vote": [0, 1] * 6 + second})
         labels = btdagg.read_labels(tasks | {"label": [0, 1] * 6 + second})
-        assert sum(may_pass in text for text in votes.items(labels).remarks) == number
+        assert sum(may_pass in text for text in votes.items(labels).origin.remarks) == number
     with pytest.raises(InputError, match="If labels are grades too, give their scale") as error:
         btdagg.calibrate(btdagg.read_votes(SCORES), btdagg.read_labels(people))
     assert error.value.advice == {"label_scale": Scale("0,1")}

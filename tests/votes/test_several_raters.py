@@ -218,16 +218,14 @@ def test_the_rule_for_raters_who_disagree_is_chosen(rule):
     votes = btdagg.read_votes({"item": [f"q{n}" for n in range(1, 6)] * 2, "vote": ["A"] * 10})
     items = votes.items(labels)
     expected = [BY_RULE[rule].get(f"q{n}", [np.nan] * 3) for n in range(1, 6)]
-    np.testing.assert_allclose(items.shares, expected)
-    assert items.remarks[0] == f"raters disagree on 2 of 4 labelled items: {SAYS[rule]}"
+    np.testing.assert_allclose(items.labels, expected)
+    assert items.origin.remarks[0] == f"raters disagree on 2 of 4 labelled items: {SAYS[rule]}"
     fitted = votes.labelled(labels)
     merged = {"q1": 1, "q2": 0, "q3": -1, "q4": 1}
-    assert dict(zip(fitted.ids, fitted.labels, strict=True)) == {
-        i: merged[i] for i in BY_RULE[rule]
-    }
-    assert fitted.remarks[0].endswith(SAYS["drop" if rule == "drop" else "majority"])
+    assert dict(zip(fitted.ids, fitted.label, strict=True)) == {i: merged[i] for i in BY_RULE[rule]}
+    assert fitted.origin.remarks[0].endswith(SAYS["drop" if rule == "drop" else "majority"])
     if rule != "drop":
-        assert fitted.ratings.tolist() == [[1, 0, 2], [0, 1, 1], [1, 0, 0], [0, 0, 2]]
+        assert fitted.facts["ratings"].tolist() == [[1, 0, 2], [0, 1, 1], [1, 0, 0], [0, 0, 2]]
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_baselines_count_signs_and_confidences_stay_what_they_were():
     votes = read_votes(rows)
     items, signs = votes.items(), read_votes(rows, strength="none").items()
     assert items.counts.dtype == np.float64
-    assert np.array_equal(items.signs, signs.counts)
+    assert np.array_equal(items.facts["signs"], signs.pooled)
     few = np.arange(7)
     for method in by_name(["majority", "median", "soft-sc-mean", "soft-sc-min", "ci-sc"]):
         assert np.array_equal(method.decide(items), method.decide(signs)), method.name
@@ -257,7 +257,7 @@ def test_counts_of_votes_with_a_strength_are_read_again():
     counts = read_votes({"item": [1, 2], "minus": [0.5, 0], "tie": [1.5, 1], "plus": [0, 2]})
     assert counts.counts()[1].tolist() == [[0.5, 1.5, 0], [0, 1, 2]]
     items = counts.items()
-    assert items.signs is None
+    assert "signs" not in items.facts
     assert Provenance.of(counts).strength == ""
     assert json.loads(json.dumps(Provenance(full_margins=[["a", "", 2]]).as_dict())) == {
         "full_margins": [["a", "", 2.0]]
@@ -266,8 +266,9 @@ def test_counts_of_votes_with_a_strength_are_read_again():
 
 def test_confidences_that_are_named_may_be_any_amounts():
     votes = read_votes({"item": ["x", "x"], "vote": [1, 0], "confidence": [6.0, 2.0]})
-    assert votes.items(confidence="confidence").confidences.total.tolist() == [[0, 2, 6]]
-    assert votes.items().confidences is None
+    assert votes.items(confidence="confidence").facts["confidences"].total.tolist() == [[0, 2, 6]]
+    with pytest.raises(InputError, match="expected a number from 0 to 1"):
+        votes.items().facts["confidences"]
 
 
 def test_repeated_samples_do_not_move_the_margin_of_a_whole_win():

@@ -125,6 +125,8 @@ def as_columns(counts: ArrayLike, n_columns: int, meaning: str) -> NDArray[Any]:
     array = as_numbers(counts, "counts")
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
+    if array.ndim == 3 and array.shape[1] == 1:  # one judge is a panel of one
+        array = array[:, 0]
     is_item = array.shape == (n_columns,)
     hint = "; for one item use decide_one or wrap it: [counts]" if is_item else ""
     return shaped(array, "counts", (n_columns,), f"(n, {n_columns}): {meaning}{hint}")
@@ -232,9 +234,9 @@ def as_weights(weights: ArrayLike, soft: bool) -> NDArray[np.float64]:
 
 
 def has_judges(counts: Any) -> bool:
-    """Whether counts have an axis of judges; what is no array is refused where it is read."""
+    """Whether counts are those of several judges; what is no array is refused where it is read."""
     try:
-        return np.ndim(counts) == 3
+        return np.ndim(counts) == 3 and np.shape(counts)[1] != 1
     except ValueError:  # rows of several lengths
         return False
 
@@ -243,6 +245,8 @@ def as_panel_counts(counts: ArrayLike, judges: Sequence[str] | None = None) -> N
     """Return counts as an (n, judges, 3) array; errors name the judge and the row."""
     array = as_numbers(counts, "counts")
     n_judges = math.prod(array.shape[1:2]) if judges is None else len(judges)
+    if judges is not None and n_judges == 1 and array.ndim == 2:  # a panel of one
+        array = array[:, None]
     if array.shape[1:] != (n_judges, 3) or n_judges == 0:
         expected = f"(n, {'judges' if judges is None else n_judges}, 3)"
         raise InputError(f"counts has shape {array.shape}, expected {expected}", argument="counts")

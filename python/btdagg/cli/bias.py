@@ -43,7 +43,7 @@ def bias(
     named = columns_of_systems(data.votes)
     items = data.votes.items(data.gold, **named)
     found = btdagg.bias(items, covariates=reading.covariates or "auto")
-    has_design = items.probabilities is not None or bool(items.is_labelled.all())
+    has_design = items.sampling.probabilities is not None or bool(items.is_labelled.all())
     remarks = what_is_pooled(data.votes, "takes", []) + about_drawing(data, has_design)
     found = with_remarks(found, remarks)
     show_result(found, judge_bias_table(found), write_bias, folder, json=json)

@@ -82,7 +82,7 @@ def calibrate(
     calibration, items = fit(items, **how), items.labelled()
     done = "" if panel else what_was_done(fitted_prior, prior, calibration)
     calibration.model.save(output)
-    remarks = [*what_is_pooled(table, "fits", [panel or ""]), *items.remarks, *about]
+    remarks = [*what_is_pooled(table, "fits", [panel or ""]), *items.origin.remarks, *about]
     note(
         *remarks,
         *(f"warning: {getattr(text, 'in_options', text)}" for text in calibration.warnings),
@@ -92,8 +92,8 @@ def calibrate(
             {
                 **_as_json(calibration),
                 **({"prior": done} if fitted_prior and done else {}),
-                "n_unlabelled": items.n_unlabelled,
-                "n_without_votes": items.n_without_votes,
+                "n_unlabelled": items.origin.n_unlabelled,
+                "n_without_votes": items.origin.n_without_votes,
                 "n_missing": table.n_missing,
                 "remarks": remarks,
                 "output": str(output),
@@ -105,10 +105,10 @@ def calibrate(
         say(used_in_words(calibration.model, calibration.weights()))
     if done and prior != "none":
         say(done)
-    if items.n_unlabelled or items.n_without_votes:
+    if items.origin.n_unlabelled or items.origin.n_without_votes:
         say(
-            f"left out: {items.n_unlabelled} items without a label, "
-            f"{items.n_without_votes} labels without votes"
+            f"left out: {items.origin.n_unlabelled} items without a label, "
+            f"{items.origin.n_without_votes} labels without votes"
         )
     say(f"wrote {output}")
 

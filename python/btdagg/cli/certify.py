@@ -103,7 +103,7 @@ def certify(
     import polars as pl
 
     if looks is not None and to_label is not None:
-        frame = items.keys[looks.rows].with_columns(  # which no sample by chance has
+        frame = items.id_frame[looks.rows].with_columns(  # which no sample by chance has
             probability=0.0, design=pl.lit("people"), fall=looks.falls, label=None
         )
         write_table(frame, to_label, to_label.suffix)

@@ -219,7 +219,7 @@ def _error_left(
 
     try:
         items = votes.items(gold, judges=decider.judges, n_votes=n_votes)
-        names, labelled = (frame["item"].cast(pl.String) for frame in (items.keys, gold.frame))
+        names, labelled = (frame["item"].cast(pl.String) for frame in (items.id_frame, gold.frame))
         rows = names.is_in(labelled.implode()).arg_true().to_numpy()
         looks = worth_a_look(items, rows=rows, model=exact)
     except InputError as error:

@@ -148,7 +148,7 @@ def estimate(
         items = items.with_covariates(known, model=fitted)
     pooled = [name for name in (by, panel or "judge" * bool(items.judges)) if name]
     pooled += ["task"] if by == "criterion" else []
-    has_design = items.probabilities is not None or bool(items.is_labelled.all())
+    has_design = items.sampling.probabilities is not None or bool(items.is_labelled.all())
     remarks = what_is_pooled(data.votes, "takes", pooled) + about_drawing(data, has_design)
     if columns:
         with differences_said():
@@ -210,12 +210,12 @@ def over_all_items(
         return None
     # How strong they are is said beside the scores of the same votes.
     remarks = what_is_pooled(votes.signs(), "takes", ["task"], missing=False)
-    if items.probabilities is not None:
+    if items.sampling.probabilities is not None:
         remarks.append(f"the {name} is weighted by the column probability of the labels")
     estimates = with_remarks(estimates, remarks)
     # With a label on every item there is no judge in it.
     all_labelled = estimates.n_labels == estimates.n_items
-    for remark in items.remarks if all_labelled else estimates.remarks:
+    for remark in items.origin.remarks if all_labelled else estimates.remarks:
         if not isinstance(remark, UnequalVotes):  # which is said of the same votes, too
             note(f"{name}: {remark}")
     return estimates

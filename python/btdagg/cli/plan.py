@@ -158,7 +158,7 @@ def plan(
     if fitted.provenance is not None:
         say_differences(fitted.provenance.other_values(data.votes.provenance.as_dict()))
     with differences_said():
-        rule = kind.learn(fitted, n_votes, items.counts, items.labels, step=step)
+        rule = kind.learn(fitted, n_votes, items.by_judge, items.label, step=step)
     planned = online.plan(
         items,
         n_items=n_items,
@@ -173,13 +173,13 @@ def plan(
     anchors = None
     if drift is not None:
         expect(items.scale.mirrored, "drift", drift, "none for grades")
-        distribution = rule.votes or online.fit_votes(items.counts, items.labels)
+        distribution = rule.votes or online.fit_votes(items.by_judge, items.label)
         anchors = online.plan_anchors(distribution, n_votes=n_votes, drift=drift, within=n_items)
     # Of the job alone, without its labelled items.
-    n_calls = (n_items - len(items.labels) * (population == "finite")) * expected.votes
+    n_calls = (n_items - len(items.label) * (population == "finite")) * expected.votes
     if output is not None:
         rule.save(output)
-    remarks = [*what_is_pooled(data.votes, "plans for"), *items.remarks]
+    remarks = [*what_is_pooled(data.votes, "plans for"), *items.origin.remarks]
     remarks += UnequalVotes.among(items)
     note(*remarks)
     if json:
@@ -194,7 +194,7 @@ def plan(
                 ],
                 **({"saved": planned.saved} if planned.saved else {}),
                 **({} if anchors is None else {"anchors": anchors._asdict()}),
-                "n_labels": len(items.labels),
+                "n_labels": len(items.label),
                 "remarks": remarks,
                 "output": None if output is None else str(output),
             }

@@ -77,7 +77,7 @@ def neighbours_of(data: Data, n_votes: int | None = None) -> dict[str, tuple[obj
     votes = votes_alike(everything, data.votes)
     parts = labelled_parts(votes, gold, by, n_votes)
     return {
-        " ".join(key): (items.pooled, items.labels)
+        " ".join(key): (items.pooled, items.label)
         for key, items in parts.items()
         if key not in used_keys
     }

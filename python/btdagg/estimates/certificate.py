@@ -47,7 +47,7 @@ from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import PanelModel
 from btdagg.votes.by_id import as_tables
-from btdagg.votes.items import Items
+from btdagg.votes.items import Draw, Items
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
@@ -415,14 +415,17 @@ def certify(
         provenance = counts.provenance
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
-    array, is_labelled = as_any_counts(items.counts, items.scale), items.is_labelled
-    probabilities, weights = _weights(items.probabilities, is_labelled, items.least_probability)
+    array, is_labelled = as_any_counts(items.by_judge, items.scale), items.is_labelled
+    sampling = items.sampling
+    probabilities, weights = _weights(
+        sampling.probabilities, is_labelled, sampling.least_probability
+    )
     n_items = len(items)
     # Strata are for a finite population, and a simple sample has no probabilities to go with them.
-    ranked = replace(items, probabilities=probabilities, units=None, strata=None)
+    ranked = replace(items, sampling=Draw(probabilities))
     n_votes = _whole_votes(array)
     usual = np.quantile(n_votes, _FEWEST_VOTES, axis=0, method="lower")
-    numbers = None if items.groups is None else as_groups(items.groups, "counts", n_items)
+    numbers = None if items.group is None else as_groups(items.group, "counts", n_items)
     profile = VoteProfile.of(array, items.scale, numbers)
     if n_items > _MOST_RANKED and probabilities is None:
         # The others only say how sure items are in general, for which these are plenty.
@@ -443,7 +446,7 @@ def certify(
     if model is None:
         known = known_of(ranked.covariates, np.arange(len(ranked)), items.scale)
         fitted: Any = of_all_labels(population, prior, known)
-        named: dict[str, Any] = {"judges": items.judges} if items.judges else {}
+        named: dict[str, Any] = {"judges": items.judges} if len(items.judges) > 1 else {}
         if provenance is not None:
             most = int(n_votes.max())
             named["provenance"] = replace(provenance, n_votes=most, n_labels=n)
@@ -497,7 +500,7 @@ def certify(
         within,
         items.scale,
         items.label_scale,
-        (*items.remarks, *([] if unequal is None else [unequal]), *_remarks(population)),
+        (*items.origin.remarks, *([] if unequal is None else [unequal]), *_remarks(population)),
         tuple(map(int, usual)) if usual.ndim else int(usual),
         profile,
         _low_unlabelled(population, passed[-1], entered, agrees, confidence, n_items - n)

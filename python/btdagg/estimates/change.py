@@ -31,7 +31,7 @@ from btdagg.estimates.population import (
 from btdagg.estimates.prediction_powered import Difference
 from btdagg.evaluation.significance import t_quantile
 from btdagg.model.intervals import as_level
-from btdagg.votes.items import Items
+from btdagg.votes.items import SIMPLE, Items
 from btdagg.votes.unequal import UnequalVotes
 
 if TYPE_CHECKING:
@@ -220,18 +220,15 @@ def change(
     old_name, new_name = map(str, names)
     for name, items in (("before", before), ("after", after)):
         expect(isinstance(items, Items), name, type(items).__name__, "Items, as Votes.items makes")
-        if items.shares is None and name == "before":
-            raise InputError(
-                argument=name, got="items without labels", expected="some with a label"
-            )
         require_same_points(items, "to tell the judge's part")
         expect(not items.judges, name, "a panel", "votes of one judge")
         expect(finite_counts(items.pooled).any(), name, "items without a vote", "some with votes")
-    if after.shares is None:
-        after = replace(after, labels=np.full(len(after), np.nan), label_scale=before.label_scale)
+    expect(before.is_labelled.any(), "before", "items without labels", "some with a label")
+    if not after.is_labelled.any():
+        after = replace(after, labels=None, label_scale=before.label_scale)
     before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))
     numbers = [np.arange(len(items)) for items in (before, after)]
-    if before.keys is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
+    if before.facts.votes is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
         after = replace(after, ids=after.ids + len(before))  # numbers of rows name nothing
     judge, is_again, remarks = _judged_again(before, after, level)
     n_anchors = int(is_again.sum())
@@ -241,14 +238,13 @@ def change(
     n_labels = int(before.is_labelled.sum()), int(after.is_labelled.sum())
     expect(n_labels[0], "before", "items without labels", "some with a label")
     if not n_labels[1]:  # how the others were drawn does not matter
-        plain: Any = dict.fromkeys(("probabilities", "strata", "units"))
-        before, after = (replace(items, **plain) for items in (before, after))
-    elif (before.probabilities is None) != (after.probabilities is None):
+        before, after = (replace(items, sampling=SIMPLE) for items in (before, after))
+    elif (before.sampling.probabilities is None) != (after.sampling.probabilities is None):
         got = "those of one period alone"
         expected = "a column probability in the labels of both periods, or of neither"
         raise InputError(argument="probabilities", got=got, expected=expected)
     joined = after.than(before, new_name, old_name)
-    joined = replace(joined, remarks=(*joined.remarks, *remarks))
+    joined = joined.with_remarks((*joined.origin.remarks, *remarks))
     is_after = np.arange(len(joined)) < len(after)
     main, votes, of_items = main_of(joined.label_scale), vote_shares(joined), _values(joined)
     of_votes = [float(of_items[period].mean()) for period in (~is_after, is_after)]
@@ -256,11 +252,11 @@ def change(
     moved = of_votes[1] - of_votes[0]
     result = Change(main, names, moved, level, n_items, n_labels, judge=judge, n_anchors=n_anchors)
     if not n_labels[1]:
-        result = replace(result, remarks=joined.remarks)
+        result = replace(result, remarks=joined.origin.remarks)
         if most_of_judge is None:
             return result
         most_of_judge = as_number(most_of_judge, "most_of_judge", least=0)
-        groups = as_groups(joined.groups, "after", len(joined))
+        groups = as_groups(joined.group, "after", len(joined))
         half = _half_width(of_items, is_after, groups, level) + most_of_judge
         return replace(
             result, bounds=(result.votes - half, result.votes + half), most_of_judge=most_of_judge
@@ -293,7 +289,7 @@ def change(
         apart=_difference(gaps, level),
         means=dict(zip(names, zip(estimates, of_votes, strict=True), strict=True)),
         ends=ends,
-        remarks=(*joined.remarks, *unequal, *predicted.remarks),
+        remarks=(*joined.origin.remarks, *unequal, *predicted.remarks),
     )
 
 
@@ -301,7 +297,7 @@ def _predicted(
     joined: Items, periods: tuple[Items, Items], is_after: Any, population: Population
 ) -> PredictedItems:
     labelled = np.flatnonzero(joined.is_labelled)
-    tables = np.empty((N_FOLDS, *joined.shares.shape))
+    tables = np.empty((N_FOLDS, *joined.labels.shape))
     fold = np.empty(len(labelled), dtype=np.int64)
     for name, items, rows in zip(("after", "before"), periods, (is_after, ~is_after), strict=True):
         period = PredictedItems.of(items, population=population)
@@ -329,8 +325,8 @@ def _judged_again(
         counted = "they count in the first, and show whether the judge changed"
     remarks = [f"{n:,} items are in both periods; {counted}"]
     groups = np.arange(n)
-    if before.groups is not None:
-        groups = as_groups(before.groups, "before", len(before))[first[is_again]]
+    if before.group is not None:
+        groups = as_groups(before.group, "before", len(before))[first[is_again]]
     sample = LabelledSample.of(np.ones(n), groups, n, "new", None)
     if sample.n_groups < _FEWEST:
         remarks.append(

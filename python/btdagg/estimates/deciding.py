@@ -12,7 +12,7 @@ from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
 from btdagg._util.validation import column_names, columns_of
 from btdagg.model.covariates import columns_for
-from btdagg.votes.items import Items
+from btdagg.votes.items import Facts, Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.standings import sources_of, systems_in
 from btdagg.votes.table import PLACE, counts_of, facts_of
@@ -172,12 +172,12 @@ def _comparable(
     if counts.sum(axis=-1).max() <= fewest:
         return counts, every
     some = items.items(n_votes=fewest, judges=getattr(certificate.model, "judges", ()))
-    return np.asarray(some.counts[has_label]), number >= fewest
+    return np.asarray(some.by_judge[has_label]), number >= fewest
 
 
 def _groups_of(items: Any, rows: pl.DataFrame, has_label: NDArray[np.bool_]) -> Any:
     if isinstance(items, Items):
-        return None if items.groups is None else items.groups[has_label]
+        return None if items.group is None else items.group[has_label]
     if not isinstance(items, Votes) or "group" not in items.columns:
         return None
     group = pl.col("group").fill_null(pl.format(" {}", "item"))
@@ -217,7 +217,7 @@ def _counted(
     known = columns_for(fitted, counted)
     warn_of(unknown_in(known))
     counts = counted.of_judges(judges) if judges else counted.pooled
-    keys = pl.DataFrame({"item": counted.ids.tolist()}) if counted.keys is None else counted.keys
+    keys = counted.id_frame
     columns = dict(zip(names, counted.pooled.T, strict=True))
     keys = keys.with_columns(pl.Series(name, column) for name, column in columns.items())
     return keys, counts, known
@@ -238,8 +238,8 @@ def covariates_in(
             expected = f"{', or '.join(sources)}, a covariate of the model"
             raise InputError(f"{source}: expected {expected}", argument="covariates")
     table = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
-    items = Items(counts=counts, scale=model.scale, label_rows=table, covariates=known)
-    return dict(items.with_covariates([*kept], model=model).covariates)
+    items = Items(counts=counts, scale=model.scale, facts=Facts(frame=table)).known_by(known)
+    return items.with_covariates([*kept], model=model).covariates
 
 
 def unknown_in(known: Mapping[str, Any] | None) -> list[str]:

@@ -261,9 +261,9 @@ def bias(
     expected = "a length, a column of numbers or the systems of each response"
     expect(known or with_systems is not None, "covariates", "nothing", expected)
     has_votes = finite_counts(items.pooled).sum(axis=1) > 0
-    items = replace(items, covariates={}, standings={})[has_votes]
+    items = items.known_by({})[has_votes]
     known = {name: values[has_votes] for name, values in known.items()}
-    remarks = list(items.remarks)
+    remarks = list(items.origin.remarks)
     sample = _Labelled.of(items)
     found = _of_covariates(sample, known, level, remarks) if known else ()
     by = () if with_systems is None else _of_systems(items, with_systems[has_votes], level, remarks)
@@ -282,13 +282,15 @@ def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str
     if system_a is None and isinstance(counts, Votes):
         return items_of(counts, labels, **columns_of_systems(counts), **how)
     items = items_of(counts, labels, by=by, **how)
-    return items if systems is None else replace(items, systems=systems)
+    if systems is None:
+        return items
+    return items.with_facts(dict(zip(items.scale.systems, systems.T, strict=False)))
 
 
 def _systems(items: Items) -> NDArray[Any] | None:
-    if items.scale.mirrored:
-        return None if items.systems is None else np.asarray(items.systems)
-    return items.systems if items.by is None else np.asarray(items.by)[:, None]
+    if items.scale.mirrored or "by" not in items.facts:
+        return items.systems
+    return np.asarray(items.facts["by"])[:, None]
 
 
 class _Labelled(NamedTuple):
@@ -304,13 +306,13 @@ class _Labelled(NamedTuple):
     @classmethod
     def of(cls, items: Items) -> _Labelled:
         rows = np.flatnonzero(items.is_labelled)
-        labels, votes = items.shares[rows], vote_shares(items)[rows]
+        labels, votes = items.labels[rows], vote_shares(items)[rows]
         points, groups = items.scale.measure.worth, rows
-        if items.groups is not None:
-            groups = as_groups(items.groups, "counts", len(items))[rows]
+        if items.group is not None:
+            groups = as_groups(items.group, "counts", len(items))[rows]
         weights = np.ones(len(rows))
-        if items.probabilities is not None:
-            weights = 1 / items.probabilities[rows]
+        if items.sampling.probabilities is not None:
+            weights = 1 / items.sampling.probabilities[rows]
         mirrored = items.scale.mirrored
         return cls(rows, labels @ points, votes @ points, groups, weights, mirrored)
 
@@ -473,8 +475,8 @@ def _of_systems(
 
 def _mean_vote(votes: Floats, items: Items, mine: NDArray[np.bool_], level: float) -> Slope:
     groups = np.arange(len(votes))
-    if items.groups is not None:
-        _, groups = np.unique(items.groups[mine], return_inverse=True)
+    if items.group is not None:
+        _, groups = np.unique(items.group[mine], return_inverse=True)
     fit = Regression.of(np.ones((len(votes), 1)), votes[:, None], groups)
     half = t_quantile(level, fit.freedom[0]) * math.sqrt(fit.covariances[0, 0, 0])
     value = float(fit.slopes[0, 0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -206,8 +206,8 @@ def not_worse(
     item_options = {name: options.pop(name, None) for name in _OF_ITEMS}
     item_options |= {"model": options.get("model"), "n_votes": n_votes}
     items = _items_of(counts, labels, by, than, pair, panel, covariates, **item_options)
-    if items.by is not None:  # remarks are on the items of the two
-        items = replace(items, remarks=items.remarks_of(np.isin(items.by, pair)))
+    if "by" in items.facts:  # remarks are on the items of the two
+        items = items.with_remarks(items.remarks_of(np.isin(items.facts["by"], pair)))
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):

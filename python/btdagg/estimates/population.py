@@ -46,7 +46,7 @@ from btdagg.model.grade_fit import refitted_cuts
 from btdagg.model.labelled import LabelledRows
 from btdagg.model.posterior import MANY, refitted
 from btdagg.votes.by_id import as_tables
-from btdagg.votes.items import Items, tables_only
+from btdagg.votes.items import Draw, Items, tables_only
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 
@@ -142,7 +142,7 @@ def items_of(
     """Return items unchanged, or made of tables or arrays, some with a label."""
     given = {name: values for name, values in per_item.items() if values is not None}
     judges = getattr(model, "judges", ())  # of a user's own there are none
-    if not isinstance(counts, Items) or counts.shares is None:
+    if not isinstance(counts, Items) or not counts.is_labelled.any():
         counts, labels = as_tables(counts, labels, scale, label_scale)
     if isinstance(counts, Items):
         said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
@@ -150,10 +150,8 @@ def items_of(
         for argument, value in said.items():
             text = f"{argument} cannot be given with items, which already have it"
             forbid(value is not None, text, argument)
-        forbid(counts.shares is None, "no item has a label", "labels")
-        if not judges or not counts.judges:
-            return counts
-        return replace(counts, counts=counts.of_judges(judges), judges=judges)
+        forbid(not counts.is_labelled.any(), "no item has a label", "labels")
+        return counts.with_judges(judges) if judges and counts.judges else counts
     if isinstance(labels, Labels):
         for argument in given:
             text = f"{argument} cannot be given with tables, which already have it"
@@ -169,7 +167,18 @@ def items_of(
     columns = {name: _column(values, name) for name, values in {"by": by, **per_item}.items()}
     shares, unlabelled = label_scale.shares(labels), Items.of(counts, scale=scale)
     same_length("labels", len(shares), "counts", len(unlabelled))
-    return replace(unlabelled, shares=shares, label_scale=label_scale, **columns)
+    facts = unlabelled.facts
+    if (by_item := columns.pop("by")) is not None:
+        facts = facts.with_columns({"by": by_item})
+    group = columns.pop("groups", None)
+    return replace(
+        unlabelled,
+        labels=shares,
+        label_scale=label_scale,
+        group=group,
+        facts=facts,
+        sampling=Draw(**columns),
+    )
 
 
 def _column(values: Any, name: str) -> Any:
@@ -387,35 +396,36 @@ class PredictedItems(Readable):
         expected = " or ".join(map(repr, get_args(Population)))
         expect(population in get_args(Population), "population", population, expected)
         seed, scales = as_integer(seed, "seed", 0), (items.scale, items.label_scale)
-        array, outcomes, n = as_any_counts(items.counts, items.scale), items.shares, len(items)
-        group = None if items.groups is None else as_groups(items.groups, "counts", n)
+        array, outcomes, n = as_any_counts(items.by_judge, items.scale), items.labels, len(items)
+        group = None if items.group is None else as_groups(items.group, "counts", n)
         labelled = np.flatnonzero(items.is_labelled)
         own_group = None if group is None else group[labelled]
         n_groups = len(np.unique(labelled if own_group is None else own_group))
         if n_groups < 2:
             raise too_few("labels", n_groups, grouped=group is not None)
         weights, sizes = None, None
-        is_simple = items.probabilities is None and items.strata is None
+        draw = items.sampling
+        is_simple = draw.probabilities is None and draw.strata is None
         if by_size and is_simple and group is not None and items.has_all_groups:
             sizes = _uneven_sizes(group)
-        if items.probabilities is not None:
-            inverse = _inverse(items.probabilities, outcomes)
+        if draw.probabilities is not None:
+            inverse = _inverse(draw.probabilities, outcomes)
             keys, weights = (*keys, inverse), inverse[labelled]
-        elif items.strata is not None:
+        elif draw.strata is not None:
             raise InputError("strata need probabilities", argument="probabilities")
-        drawn = None if items.units is None else as_groups(items.units, "counts", n, "units")
+        drawn = None if draw.units is None else as_groups(draw.units, "counts", n, "units")
         if drawn is not None and len(set(drawn[labelled].tolist())) < 2:
             expected = "the drawn unit of each item, at least two with labels"
-            raise InputError(argument="units", got=items.units[labelled[0]], expected=expected)
+            raise InputError(argument="units", got=draw.units[labelled[0]], expected=expected)
         is_draw_known = drawn is not None or group is None
         forbid(
             population == "finite" and not is_draw_known,
             UNKNOWN_UNIT,
-            "units" if items.keys is None else "labels",
+            "units" if items.facts.votes is None else "labels",
         )
         codes = None
-        if items.strata is not None and not any(name is None for name in items.strata[labelled]):
-            codes = as_groups(items.strata[labelled], "labels", len(labelled), "strata")
+        if draw.strata is not None and not any(name is None for name in draw.strata[labelled]):
+            codes = as_groups(draw.strata[labelled], "labels", len(labelled), "strata")
         if sizes is not None:
             codes, n_all = sizes[labelled], np.bincount(sizes)
             n_labelled = np.bincount(codes, minlength=len(n_all))
@@ -436,10 +446,10 @@ class PredictedItems(Readable):
             tables, fold = cross_fitted(*of_labels, *of_folds)
         else:
             tables, fold = fixed(model, rows, len(labelled), scales, columns_for(model, items))
-        known = scales, rows, place, labelled, outcomes, group, weights
-        draw = population, drawn, codes, is_draw_known
+        of_items = scales, rows, place, labelled, outcomes, group, weights
+        drawn_as = population, drawn, codes, is_draw_known
         how = model is not None, sizes, items.has_all_groups
-        return cls(*known, *draw, tables, fold, *how)
+        return cls(*of_items, *drawn_as, tables, fold, *how)
 
     @cached_property
     def quantities(self) -> Quantities:

@@ -401,14 +401,14 @@ def estimate(
     items = items_of(counts, labels, **how)
     items = items if covariates is None else items.with_covariates(covariates)
     columns, inside = [], {}
-    if items.by is not None:
-        names, numbers = _values_of(items.by, len(items))
+    if "by" in items.facts:
+        names, numbers = _values_of(items.facts["by"], len(items))
         columns, inside = [numbers], {name: numbers == place for place, name in enumerate(names)}
     how = {"model": model, "prior": prior, "seed": seed, "population": population}
     predicted = PredictedItems.of(items, *columns, by_size=True, **how)
-    estimates = replace(_estimates_of(predicted, inside, level), sides=items.sides)
+    estimates = replace(_estimates_of(predicted, inside, level), sides=items.origin.sides)
     unequal = () if items.is_labelled.all() else UnequalVotes.among(items)
-    return with_remarks(estimates, (*items.remarks, *unequal))
+    return with_remarks(estimates, (*items.origin.remarks, *unequal))
 
 
 def _estimates_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -261,12 +261,12 @@ def estimate_systems(
     if not items.scale.mirrored:
         for name, got in (("system_b", system_b), ("baseline", baseline)):
             expect(got is None, name, got, "None, since votes are grades of single responses")
-        by = items.by if system_a is None else as_names(system_a, "system_a")
+        by: Any = items.facts.get("by") if system_a is None else as_names(system_a, "system_a")
         if by is None and items.systems is not None:
             by = items.systems[:, 0]
         expect(by is not None, "system_a", by, "the system of each response")
         as_groups(by, "counts", len(items), "system_a")
-        return _of_grades(replace(items, by=by), level, how)
+        return _of_grades(items.with_facts({"by": np.asarray(by)}), level, how)
     if items.systems is not None:
         system_a, system_b = items.systems.T
     for name, got in (("system_a", system_a), ("system_b", system_b)):
@@ -297,7 +297,7 @@ def estimate_systems(
     pvalues = fitted.pvalues(degrees_of_freedom)
     systems, pvalues, order = _ranked(names, fitted.strengths, pvalues, parts, level)
     remarks = [
-        *items.remarks,
+        *items.origin.remarks,
         *UnequalVotes.among(items),
         *predicted.remarks,
         *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
@@ -325,7 +325,7 @@ def estimate_systems(
 
 
 def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimates:
-    names = sorted({*items.by.tolist()})
+    names = sorted({*items.facts["by"].tolist()})
     expect(len(names) >= 2, "system_a", names, "two systems or more")
     found = estimate(items, level=level, **how)
     quantity = found.main

@@ -239,7 +239,7 @@ class Cell(Drawn, Readable):
         """MAE of a cross-fitted method less that of `best_constant`, with its 95% interval."""
         new_items, method = cast("NewItems", self.new_items), self.methods[place]
         value = self.label_scale.values[self.errors_of_constants.argmin()]
-        loss = method.loss(self.items.labels, np.full(self.n_items, value))[None].astype(float)
+        loss = method.loss(self.items.label, np.full(self.n_items, value))[None].astype(float)
         of_method = new_items.losses["mae"]
         of_refits = np.full((1, of_method.of_refits.shape[1]), loss.mean())
         constant = of_method._replace(of_items=loss, of_refits=of_refits, written=loss)

@@ -24,7 +24,7 @@ from btdagg.methods.base import Needs, needs_of
 from btdagg.methods.registry import as_aggregator
 from btdagg.model.intervals import as_level
 from btdagg.votes.by_id import as_tables
-from btdagg.votes.items import Items
+from btdagg.votes.items import Draw, Items
 from btdagg.votes.join import join
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import Scale, scales_of
@@ -211,14 +211,15 @@ def compare(
         way[[item not in without_votes for item in way.ids.tolist()]] if without_votes else way
         for way in ways
     )
-    both = _in_both(*ways)
+    of_ways = _in_both(*ways)
+    both, content = of_ways[:2], of_ways[2]
     rows = [
-        cross_scores([items], [method], protocol.untested)[0][0]
+        cross_scores([items], [method], protocol.untested, content=content)[0][0]
         for items, method in zip(both, used, strict=True)
     ]
     of_first, of_second = (cast(NewItems, scores.new_items) for scores in rows)
     n_unlabelled = len(set.union(*unlabelled))
-    units, left = both[0].units, n_unlabelled / (n_unlabelled + len(both[0]))
+    units, left = both[0].sampling.units, n_unlabelled / (n_unlabelled + len(both[0]))
     of: dict[str, NewItems] = {"new": of_first.joined(of_second, with_written=True)}
     if units is not None:
         together = of_first.joined(of_second, with_written=left > 0)
@@ -273,18 +274,18 @@ def about_strengths(parts: Mapping[str, Items]) -> list[str]:
 def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[str]:
     """Say in a line whether the strength of votes is better than their signs."""
     # Nothing without strength or below 20 labels; with `warn` only if worse (one-sided, at 5%).
-    one_kind = len(set(items.labels.tolist())) < 2 or items.group_numbers.max() == 0
-    if items.signs is None or len(items) < _FEWEST or one_kind:
+    one_kind = len(set(items.label.tolist())) < 2 or items.group_numbers.max() == 0
+    if "signs" not in items.facts or len(items) < _FEWEST or one_kind:
         return []
     if len(items) > _ENOUGH:
         rows = np.random.default_rng(0).permutation(len(items))[:_ENOUGH]
         return about_strength(items[rows], name, warn=warn)
     result = compare(
-        replace(items, counts=items.signs, signs=None),
+        items.without_strength(),
         items,
-        items.labels,
+        items.label,
         label_scale=items.label_scale,
-        groups=items.groups,
+        groups=items.group,
         names=("whole votes", "strength"),
         protocol=_QUICK if warn else CROSS_FITTED,
     )
@@ -336,7 +337,8 @@ def _labelled(
         items = Items.of(way, labels, groups, scale=scale, label_scale=label_scale)
         items = items if covariates is None else items.with_covariates(covariates)
         ids = np.arange(len(items))  # whatever they are called
-        items = replace(items, ids=ids, units=ids if items.groups is None else items.groups)
+        units = ids if items.group is None else items.group
+        items = replace(items, ids=ids, sampling=Draw(units=units))
     if needs.some_decisions:
         items = items[items.with_decisions([needs.decisions or ""])]
     fewer: set[Any] = set()
@@ -347,7 +349,8 @@ def _labelled(
     return items, usual if method is None else method, without, fewer
 
 
-def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
+def _in_both(first: Items, second: Items) -> tuple[Items, Items, list[NDArray[Any]]]:
+    """Return the items that both ways have, and the contents by which their folds are dealt."""
     row_of = {item: row for row, item in enumerate(second.ids.tolist())}
     ids = first.ids.tolist()
     rows = [(row, row_of[item]) for row, item in enumerate(ids) if item in row_of]
@@ -373,33 +376,33 @@ def _in_both(first: Items, second: Items) -> tuple[Items, Items]:
     }
     width = max(table.shape[1] for table in counts.values())  # grades may have two scales
     tables = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in counts.values()]
-    content = [np.stack(tables, axis=1), of_first.labels]
+    content = [np.stack(tables, axis=1), of_first.label]
     content += [column for key in sorted(columns) for column in columns[key]]
-    groups, units = _groups_of_both(of_first, of_second)
-    for way in (of_first, of_second):
-        way.__dict__.update(groups=groups, units=units, content=content)
-    of_second.__dict__.update(group_numbers=of_first.group_numbers)
-    return of_first, of_second
+    group, units = _groups_of_both(of_first, of_second)
+    drawn = Draw(units=units)
+    of_first = replace(of_first, group=group, sampling=drawn)
+    of_second = replace(of_second, ids=of_first.ids, group=group, sampling=drawn)
+    return of_first, of_second, content
 
 
 def _groups_of_both(first: Items, second: Items) -> tuple[Any, Any]:
     # Groups of the same items, which either way may name, and what was drawn as a whole.
-    if first.groups is None or second.groups is None:
-        known = second if first.groups is None else first
-        return known.groups, known.units
-    groups = first.groups.copy()
-    for row, (group, other) in enumerate(zip(first.groups, second.groups, strict=True)):
+    if first.group is None or second.group is None:
+        known = second if first.group is None else first
+        return known.group, known.sampling.units
+    groups = first.group.copy()
+    for row, (group, other) in enumerate(zip(first.group, second.group, strict=True)):
         if group != other and not str(other).startswith(" "):  # as the group of one item does
             item = first.ids.tolist()[row]
             text = f"item {item!r} is of group {group!r} in first and {other!r} in second"
             forbid(not str(group).startswith(" "), text)
             groups[row] = other
-    is_by_group = first.units is not None and (first.units == first.groups).all()
-    return groups, groups if is_by_group else first.units
+    is_by_group = first.sampling.units is not None and (first.sampling.units == first.group).all()
+    return groups, groups if is_by_group else first.sampling.units
 
 
 def _tables(way: Items) -> list[NDArray[Any]]:
-    return [*np.swapaxes(way.counts, 0, 1)] if way.judges else [way.counts]
+    return [*np.swapaxes(way.counts, 0, 1)]
 
 
 def _two(value: Any, name: str) -> tuple[Any, Any]:

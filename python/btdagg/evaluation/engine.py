@@ -43,6 +43,7 @@ def cross_scores(
     observe: Callable[[Sequence[Aggregator]], object] | None = None,
     progress: Callable[[], object] | None = None,
     neighbourhood: Neighbourhood | None = None,
+    content: list[NDArray[Any]] | None = None,
 ) -> list[list[Cell]]:
     """Score aggregators that are fitted to each part, such as a task, on every part.
 
@@ -61,6 +62,8 @@ def cross_scores(
         Called after each split.
     neighbourhood : optional
         Other parts as a prior of a single part, as `btdagg.evaluate` has them.
+    content : list of arrays, optional
+        Contents of the items of a single part by which folds are dealt; by default `Items.content`.
 
     Returns
     -------
@@ -70,9 +73,10 @@ def cross_scores(
     splitter = protocol.splitter
     decisions: list[list[list[_SplitDecisions]]] = [[[] for _ in parts] for _ in parts]
     by_name = not isinstance(splitter, RandomSplits)  # the paper's go by the rows
+    contents = [part.content if content is None else content for part in parts]
     drawn = [
-        splitter.draw(len(part), part.group_numbers if by_name else part.groups, part.content)
-        for part in parts
+        splitter.draw(len(part), part.group_numbers if by_name else part.group, of_part)
+        for part, of_part in zip(parts, contents, strict=True)
     ]
     known: list[NDArray[Any] | None] = [None] * len(methods)
     most = MANY if isinstance(splitter, CrossFit) else _FEW
@@ -85,7 +89,7 @@ def cross_scores(
             ready: Sequence[Aggregator] = methods
             if neighbourhood is not None:
                 ready = with_neighbours(methods, neighbourhood.prior(held_out))
-            counts, labels = source.decided_by[calibrated], source.labels[calibrated]
+            counts, labels = source.decided_by[calibrated], source.label[calibrated]
             fitted = [
                 quiet_fit(method, counts, labels) if of_splits is None else method
                 for method, of_splits in zip(ready, known, strict=True)
@@ -110,10 +114,10 @@ def cross_scores(
         around = neighbourhood.prior(everything) or neighbourhood.prior(nothing)
         refitted = with_neighbours(methods, around)
     cells = []
-    for source, row in zip(parts, decisions, strict=True):
+    for source, of_source, row in zip(parts, contents, decisions, strict=True):
         refits: list[_Refits] = []
         if isinstance(splitter, CrossFit):
-            resampled = splitter.resampled(source.group_numbers, source.content)
+            resampled = splitter.resampled(source.group_numbers, of_source)
             weights = np.concatenate([np.ones((1, len(source))), resampled])  # all items are first
             refits = [_refitted(method, source, weights) for method in refitted]
         cells.append(
@@ -190,7 +194,7 @@ def _counted(
     refits: Sequence[_Refits],
 ) -> Cell:
     new_items = _new_items(part, refits, decided, protocol) if refits else None
-    gold = [part.labels[split.items] for split in decided]
+    gold = [part.label[split.items] for split in decided]
     labels, k = part.label_scale.values, len(part.label_scale.points)
     matrices = np.empty((len(methods), len(decided), k, k), dtype=np.int64)
     for number, (split, true_labels) in enumerate(zip(decided, gold, strict=True)):
@@ -202,8 +206,8 @@ def _counted(
         pvalues = {score: new_items.pvalues(score)[None] for score in protocol.losses}
     elif isinstance(protocol.test, SplitTest):
         shared = None
-        if part.groups is not None:
-            group = as_groups(part.groups, "items", len(part))
+        if part.group is not None:
+            group = as_groups(part.group, "items", len(part))
             shared = [group[split.items] for split in decided]
         for score, loss in protocol.losses.items():
             losses = [
@@ -232,7 +236,7 @@ def _counted(
         baseline=next((k for k, method in enumerate(methods) if isinstance(method, Voted)), None),
         scale=part.scale,
         label_scale=part.label_scale,
-        items=replace(part, table=None, label_rows=None),  # a result keeps no table of votes
+        items=replace(part, facts=part.facts.detached()),  # a result keeps no table of votes
     )
 
 
@@ -246,7 +250,7 @@ def _new_items(
     labels = part.label_scale.values
     losses: dict[Score, Losses] = {}
 
-    def over_splits(loss: Loss, gold: NDArray[Any] = part.labels) -> NDArray[np.float64]:
+    def over_splits(loss: Loss, gold: NDArray[Any] = part.label) -> NDArray[np.float64]:
         total, n_decided = np.zeros((len(refits), len(part))), np.zeros(len(part))
         for split in decided:
             total[:, split.items] += loss(gold[split.items], split.labels)
@@ -264,23 +268,24 @@ def _new_items(
     scored: dict[Score, Loss] = {**protocol.losses, "bias": signed_error}
     for score, loss in scored.items():
         ends = loss(labels[:, None], labels)
-        add(score, over_splits(loss), loss(part.labels, by_refits), ends)
-    gold, refitted = part.labels.astype(np.float64), by_refits.astype(np.float64)
+        add(score, over_splits(loss), loss(part.label, by_refits), ends)
+    gold, refitted = part.label.astype(np.float64), by_refits.astype(np.float64)
     predicted = (
         over_splits(lambda _, decisions: decisions),
         over_splits(lambda _, decisions: decisions.astype(float) ** 2),
     )
     of_refits = disagreement(gold, refitted, refitted**2)
     add("kappa", disagreement(gold, *predicted), of_refits, np.array([0.0, 2.0]))
-    if part.ratings is None:
+    if "ratings" not in part.facts:
         return NewItems(losses, part.group_numbers)
-    number = part.ratings.sum(axis=1)
+    ratings = part.facts["ratings"]
+    number = ratings.sum(axis=1)
     several = number > 1
     units = np.unique(part.group_numbers[several], return_inverse=True)[1].reshape(-1)
     if units.max(initial=0) == 0:
         return NewItems(losses, part.group_numbers)
     away = protocol.loss(labels[:, None], labels)
-    shares = part.ratings / np.maximum(number, 1)[:, None]
+    shares = ratings / np.maximum(number, 1)[:, None]
     of_raters = shares @ away  # the mean loss of each label beside an item's raters
 
     def beside_raters(rows: NDArray[Any], decisions: NDArray[Any]) -> NDArray[np.float64]:
@@ -292,8 +297,8 @@ def _new_items(
     by_refit = beside_raters(rows, by_refits[:, 1:])[..., several].mean(axis=2)
     by_refit = np.vstack([by_refit, np.full(by_refit.shape[1], among.mean())])
     of_people = Losses(of_items, by_refit, worst=float(away.max()))
-    item, place = np.nonzero(part.ratings)
-    times = part.ratings[item, place]
+    item, place = np.nonzero(ratings)
+    times = ratings[item, place]
     given = np.repeat(item, times), np.repeat(labels[place], times)
     ordinal = part.label_scale.mode.measurement == "ordinal"
     alpha = krippendorff_alpha(*given, ordinal=ordinal)
@@ -303,7 +308,7 @@ def _new_items(
 def _at_once(method: Aggregator, source: Items, weights: NDArray[np.float64]) -> _Refits | None:
     decide = None
     if isinstance(method, Refittable) and not needs_of(method).neighbours:
-        decide = method.refitted(source.decided_by, source.labels, weights)
+        decide = method.refitted(source.decided_by, source.label, weights)
     return None if decide is None else lambda part: decide(part.decided_by)
 
 
@@ -314,5 +319,5 @@ def _refitted(method: Aggregator, source: Items, weights: NDArray[np.float64]) -
     fitted = []
     for times in weights:
         drawn = np.repeat(np.arange(len(source)), times.astype(np.int64))
-        fitted.append(quiet_fit(method, source.decided_by[drawn], source.labels[drawn]))
+        fitted.append(quiet_fit(method, source.decided_by[drawn], source.label[drawn]))
     return lambda part: np.stack([_labels_of(refit, part) for refit in fitted])

@@ -135,7 +135,7 @@ def evaluate(
         if covariates is not None:
             votes, covariates = votes.with_covariates(covariates), None
         votes = votes.labelled()
-        labels, groups, label_scale = votes.labels, votes.groups, votes.label_scale
+        labels, groups, label_scale = votes.label, votes.group, votes.label_scale
     of_arrays = not isinstance(votes, Votes) and not isinstance(labels, Labels)
     if not of_arrays:
         require_labels(labels)
@@ -275,14 +275,14 @@ def _of_part(
             neighbours = Neighbourhood(belonging(items), near) if near else None
             # Of grades, items without a vote are left out.
             is_paired = items.scale.mirrored
-            everyone = items.pooled if is_paired else items.table.counts(n_votes)[1]
+            everyone = items.pooled if is_paired else items.facts.votes.counts(n_votes)[1]
             cells += [
                 replace(
                     cell,
                     key=key,
                     n_votes=n_votes,
                     n_undecided=len(everything) - len(items),
-                    n_missing=items.table.n_missing,
+                    n_missing=items.facts.votes.n_missing,
                     n_empty=int((everyone.sum(axis=1) == 0).sum()),
                 )
                 for cell in _cells(items, methods, protocols, step, neighbours)
@@ -309,7 +309,7 @@ def _cells(
     fitted, nothing = None, np.arange(0)
     for method in with_neighbours(methods, around.prior(nothing) if around else None):
         if fitted is None and is_written(method):
-            fitted = cast("Calibrated", quiet_fit(method, items.pooled, items.labels))
+            fitted = cast("Calibrated", quiet_fit(method, items.pooled, items.label))
     for n_labels, protocol in protocols.items():
         ((cell,),) = cross_scores([items], methods, protocol, progress=step, neighbourhood=around)
         yield replace(cell, n_labels=n_labels, fitted=fitted)

@@ -85,7 +85,7 @@ def require_columns(
 
 def require_splits(items: Items, splitter: Splitter) -> None:
     """Refuse items that cannot be split."""
-    for _ in splitter.draw(len(items), items.groups, items.content):
+    for _ in splitter.draw(len(items), items.group, items.content):
         pass
 
 
@@ -96,7 +96,8 @@ def require_comparable(items: Items, source: str) -> None:
     with within(f"{source}: "):
         items.require_two_labels()
     forbid(
-        not items.pooled.any(), f"{items.table.source}: none of the {n} labelled items has a vote"
+        not items.pooled.any(),
+        f"{items.facts.votes.source}: none of the {n} labelled items has a vote",
     )
 
 
@@ -132,7 +133,7 @@ class Neighbourhood:
         self._parts = {name: (items, names.astype(str)) for name, (items, names) in parts.items()}
         # Parts that share nothing with this one are the same in every split.
         self._untouched = {
-            name: neighbour_of(items.pooled, items.labels, items.scale, items.label_scale)
+            name: neighbour_of(items.pooled, items.label, items.scale, items.label_scale)
             for name, (items, names) in self._parts.items()
             if not np.isin(names, self._groups).any()
         }
@@ -147,15 +148,16 @@ class Neighbourhood:
             elif (kept := ~np.isin(names, left_out).reshape(len(items), -1).any(axis=1)).any():
                 part = items[kept]
                 neighbours[name] = neighbour_of(
-                    part.pooled, part.labels, part.scale, part.label_scale
+                    part.pooled, part.label, part.scale, part.label_scale
                 )
         return prior_of(neighbours) if neighbours else None
 
 
 def belonging(items: Items) -> NDArray[np.object_]:
     """Return what each item belongs to, in all parts: itself, and its group; (n, 1 or 2)."""
-    *columns, _ = (n for n in items.scale.mode.key if n == "item" or n in items.table.columns)
-    whole = [repr(items.table.values(name).first()) for name in columns]
+    votes = items.facts.votes
+    *columns, _ = (n for n in items.scale.mode.key if n == "item" or n in votes.columns)
+    whole = [repr(votes.values(name).first()) for name in columns]
     names = [[" ".join([*whole, repr(n)]) for n in items.ids.tolist()]]
-    names += [] if items.groups is None else [[f"group {name}" for name in items.groups]]
+    names += [] if items.group is None else [[f"group {name}" for name in items.group]]
     return np.array(names, dtype=np.object_).T

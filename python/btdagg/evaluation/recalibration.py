@@ -249,14 +249,13 @@ def _both(
     same_index(old_counts=old, new_counts=new, labels=labels, groups=groups)
     labels = labels if isinstance(labels, list | tuple) else np.asarray(labels)
     items = Items(
-        counts=old, labels=labels, groups=groups, scale=scale or PAIRS, label_scale=label_scale
+        counts=old, labels=labels, group=groups, scale=scale or PAIRS, label_scale=label_scale
     )
     array = np.asarray(items.scale.in_order(new, "new_counts"))
     array = np.where(np.isnan(array), 0, array) if array.dtype.kind == "f" else array
     counts = items.scale.counts(array)
     same_length("new_counts", len(counts), "old_counts", len(items))
-    kept = ~np.isnan(np.asarray(items.labels, dtype=np.float64))
-    return items.labelled(), counts[kept]
+    return items.labelled(), counts[items.is_labelled]
 
 
 def _fits(
@@ -264,7 +263,7 @@ def _fits(
 ) -> tuple[Calibration, Calibration]:
     scales = items.scale, items.label_scale
     how: dict[str, Any] = dict(zip(("scale", "label_scale"), scales, strict=True))
-    old_counts, labels = items.pooled[rows], items.labels[rows]
+    old_counts, labels = items.pooled[rows], items.label[rows]
     old = quiet(calibrate)(old_counts, labels, **how)
     again = (new[rows] > 0).any(axis=1)
     if not again.any():
@@ -286,7 +285,7 @@ def _errors_on(
             replace(calibration.model, provenance=None) for calibration in _fits(items, new, rows)
         )
         decided = [old.decide(items.pooled[of]), old.decide(new[of]), fitted.decide(new[of])]
-        return absolute_error(items.labels[of], np.stack(decided)).astype(np.float64)
+        return absolute_error(items.label[of], np.stack(decided)).astype(np.float64)
 
     total, times, sizes = np.zeros((3, len(items))), np.zeros(len(items)), []
     group, content = items.group_numbers, [*items.content, new]

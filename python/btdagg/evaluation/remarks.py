@@ -118,7 +118,7 @@ def _beaten(cell: Cell) -> Iterator[str]:
 def _no_better(cell: Cell) -> str:
     """Say that neither the calibrated model nor a plain vote is shown to beat a constant."""
     places = [place for place in (cell.calibrated, cell.baseline) if place is not None]
-    if cell.calibrated is None or cell.items is None or cell.items.labels is None:
+    if cell.calibrated is None or cell.items is None or not cell.items.is_labelled.any():
         return ""
     less = [cell.less_constant(place) for place in places]
     if any(interval.high < 0 for interval in less):

@@ -131,7 +131,7 @@ class OnScale:
         self, counts: Any, labels: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         items = matched_items(counts, labels, self.scale, self.label_scale)
-        return self._means(items.pooled), items.labels.astype(np.float64)
+        return self._means(items.pooled), items.label.astype(np.float64)
 
     def _nearest(self, values: NDArray[np.float64], *, outward: bool = False) -> NDArray[Any]:
         # Half way the label nearer the middle, or `outward` the further; in the middle the lower.

@@ -133,4 +133,5 @@ class Calibrated(OnScale, Readable):
         if not self.judges:
             return counts
         items = Items.of(counts)
-        return replace(items, counts=items.require_judges(self.judges), judges=self.judges)
+        origin = replace(items.origin, judges=self.judges)
+        return replace(items, counts=items.require_judges(self.judges), origin=origin)

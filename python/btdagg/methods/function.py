@@ -49,7 +49,7 @@ class FunctionMethod(OnScale, Readable):
         items = matched_items(counts, labels, self.scale, self.label_scale)
         votes = self._checked(items.pooled)
         has_votes = votes.any(axis=1)
-        kept = votes[has_votes], items.labels[has_votes]
+        kept = votes[has_votes], items.label[has_votes]
         object.__setattr__(self, "calibration_set", kept)
         return self
 

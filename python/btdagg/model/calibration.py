@@ -154,7 +154,7 @@ def calibrate(
     given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
     given |= {"scale": scale, "label_scale": label_scale, "groups": groups}
     if isinstance(counts, Items) and counts.judges and labels is not None:
-        counts = replace(counts, counts=counts.pooled, judges=())
+        counts = replace(counts, counts=counts.pooled, origin=replace(counts.origin, judges=()))
     rows = counts if isinstance(counts, LabelledRows) else LabelledRows.of(counts, labels, **given)
     counts, labels, weights, groups, known, *scales, provenance, _ = rows
     if groups is not None:

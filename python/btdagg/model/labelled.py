@@ -47,7 +47,11 @@ class LabelledRows(NamedTuple):
     ) -> LabelledRows:
         """Bring arguments of `btdagg.calibrate` into rows."""
         counts, labels = as_tables(counts, labels, scale, label_scale)
-        table: Any = counts if isinstance(counts, CountsItself) else getattr(counts, "table", None)
+        table: Any = (
+            counts
+            if isinstance(counts, CountsItself)
+            else getattr(getattr(counts, "facts", None), "votes", None)
+        )
         if provenance is None:
             provenance = Provenance() if table is None else table.provenance
         scale, label_scale = scales_of(counts, labels, scale, label_scale)
@@ -60,15 +64,15 @@ class LabelledRows(NamedTuple):
             items = items if covariates is None else items.with_covariates(covariates)
             covariates = items.covariates or None
             if labels is not None:
-                labels = np.asarray(labels, dtype=np.float64)
-                items = replace(items, labels=labels, shares=None, label_scale=label_scale)
-            labels, label_scale = items.labels, items.label_scale
-            groups = items.groups if groups is None else groups
+                items = replace(items, labels=labels, label_scale=label_scale)
+            has_labels = labels is not None or items.is_labelled.any()
+            labels, label_scale = items.label if has_labels else None, items.label_scale
+            groups = items.group if groups is None else groups
         else:
             beside: Any = {"weights": weights, "groups": groups, "covariates": covariates}
             same_index(counts=counts, labels=labels, **beside)
         if covariates is None and (items is None or labels is None):
-            array = counts if items is None else items.counts
+            array = counts if items is None else items.by_judge
             return cls(array, labels, weights, groups, None, scale, label_scale, provenance)
         expected = "labels, which weigh covariates"
         expect(labels is not None or weights is not None, "labels", None, expected)
@@ -76,12 +80,12 @@ class LabelledRows(NamedTuple):
         place = np.zeros(n) if labels is None else label_scale.places(labels, partial=True)
         rows, known = np.flatnonzero(place >= 0), None
         if covariates is not None:
-            standings = {} if items is None else items.standings
+            standings = {} if items is None else items.origin.standings
             columns = columns_of(covariates, n)
             known = known_of(columns, rows, scale, standings=standings, scales=scales)
         if items is not None and labels is not None:
             some = items.labelled()
-            array, labels = some.counts, some.labels
+            array, labels = some.by_judge, some.label
         else:
             array = counts if has_judges(counts) else scale.read_counts(counts)
             same_length("labels", n, "counts", len(array))

@@ -319,7 +319,8 @@ def calibrate_panel(
         counts = as_panel_counts(counts)
     rows = counts if isinstance(counts, LabelledRows) else LabelledRows.of(counts, labels, **given)
     expect(rows.labels is not None, "labels", None, "labels, or items that have them")
-    array, gold = as_panel_counts(rows.counts), rows.label_scale.sides(rows.labels)
+    array = rows.counts if np.ndim(rows.counts) == 3 else np.asarray(rows.counts)[:, None]
+    array, gold = as_panel_counts(array), rows.label_scale.sides(rows.labels)
     names = names_of_judges(judges or rows.judges or None, array.shape[1])
     same_length("labels", len(gold), "counts", len(array))
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")

@@ -242,8 +242,8 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
     counts, labels, *names = pair
     if hasattr(labels, "unlabelled") and isinstance(counts, CountsItself):
         items = counts.labelled(labels)
-        counts, labels = items.counts, items.label_scale.sides(items.labels)
-        names += [items.ids, *([] if items.groups is None else [items.groups])]
+        counts, labels = items.by_judge, items.label_scale.sides(items.label)
+        names += [items.ids, *([] if items.group is None else [items.group])]
     votes, gold = labelled_items(counts, labels)
     if held_out:
         expect(names, "leave_out", held_out, "None, since the items have no ids or groups")

@@ -209,7 +209,7 @@ def plan(
     if pilot.scale.mirrored and not pilot.covariates:
         # Errors are of labels -1, 0 and 1 until they are written.
         points = pilot.label_scale.points
-        signs = as_checked_counts(pilot.pooled), pilot.label_scale.sides(pilot.labels)
+        signs = as_checked_counts(pilot.pooled), pilot.label_scale.sides(pilot.label)
         unit = points[1] - points[0]
         votes = _distribution(*signs)
         if rule is not None and rule.votes is not None:
@@ -217,12 +217,12 @@ def plan(
             is_whole = isinstance(votes, VoteDistribution)
             expect(is_whole, "rule", f"{rule.kind} with a distribution of whole votes", expected)
             votes = rule.votes
-        errors = _errors(*signs, pilot.groups, votes, budgets, prior, seed)
+        errors = _errors(*signs, pilot.group, votes, budgets, prior, seed)
         forecasts = {n: _of_rules(votes, n, step, rule, errors[n]) for n in budgets}
-        of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior, pilot.groups)
+        of_labels = _by_labels(*signs, budgets[-1], sizes, seed, prior, pilot.group)
     else:
         how = budgets, sizes, step, rule, {"prior": prior}
-        alone = replace(pilot, covariates={}, standings={})
+        alone = pilot.known_by({})
         forecasts, of_labels = _of_own_votes(alone, *how, np.random.default_rng(seed))
         if pilot.covariates:
             known, of_known = _of_own_votes(pilot, *how, np.random.default_rng(seed))
@@ -335,12 +335,12 @@ def _of_own_votes(
     expect(len(rows) >= 2, "n_votes", most, expected)
     pilot, places = pilot[rows], np.arange(len(pilot.scale.points))
     orders = [rng.permutation(np.repeat(places, row.astype(int)))[:most] for row in array[rows]]
-    shares, gold = np.eye(len(places))[np.stack(orders)], pilot.labels
-    known: Any = {"covariates": pilot.covariates, "standings": pilot.standings}
+    shares, gold = np.eye(len(places))[np.stack(orders)], pilot.label
 
     def at(n: int) -> Items:
         counts = shares[:, :n].sum(axis=1).astype(np.int64)
-        return Items(counts=counts, labels=gold, groups=pilot.groups, **scales, **known)
+        items = Items(counts=counts, labels=gold, group=pilot.group, **scales)
+        return items.known_by(pilot.covariates, pilot.origin.standings)
 
     forecasts: dict[int, list[_Row]] = {}
     for n in budgets:
@@ -363,7 +363,7 @@ def _of_own_votes(
             few = quiet(calibrate)(every[order[:size]], **how).model
             rest = every[order[size:]]
             decided = few.decide(rest.pooled, covariates=columns_for(few, rest))
-            errors.append(np.abs(decided - rest.labels).mean())
+            errors.append(np.abs(decided - rest.label).mean())
         excess.append((size, float(np.mean(errors)) - error.mean))
     return forecasts, tuple(excess)
 

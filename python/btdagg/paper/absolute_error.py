@@ -145,7 +145,7 @@ def _fitted(
 ) -> MaeCalibration:
     given = Items.of(counts, labels, scale=scale, label_scale=label_scale).labelled()
     given.scale.require_sides("a fit by absolute error")
-    rows, gold = given.scale.counts(given.pooled), given.label_scale.sides(given.labels)
+    rows, gold = given.scale.counts(given.pooled), given.label_scale.sides(given.label)
     bounds = Bounds() if bounds is None else bounds
     paper = Calibrated(prior=None, alpha=alpha, kappa=kappa, bounds=bounds)
     usual: DavidsonModel = paper.fit_quietly(rows, gold).calibration.model

@@ -124,6 +124,6 @@ def fitted_parameters(
         nu,
         gamma,
         at_bounds=np.array([[name in fit.at_bounds for name in _NAMES] for fit in fits]),
-        gold_tie_share=float(np.mean(items.labels == 0)),
+        gold_tie_share=float(np.mean(items.label == 0)),
         judge_tie_share=float(np.mean(majority_vote(items.pooled) == 0)),
     )

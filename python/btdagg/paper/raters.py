@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,9 +166,9 @@ def leave_one_rater_out(
             if votes is not None:
                 own_of = dict(zip(map(str, sheet.ids.tolist()), rater_votes.tolist(), strict=True))
                 both = votes.labelled(sheet, **needed)
-                gold, n_without_votes = both.labels, both.n_without_votes
+                gold, n_without_votes = both.label, both.origin.n_without_votes
                 rater_votes = np.array([own_of[str(item)] for item in both.ids.tolist()])
-                items = replace(both, decisions={**both.decisions, _OWN: rater_votes.astype(float)})
+                items = both.with_facts({f"decision {_OWN}": rater_votes.astype(float)})
                 judged = [method, Decided(_OWN)]
                 ((compared,),) = cross_scores([items], judged, protocol.untested)
             scores = pairwise_accuracy(gold, rater_votes), mean_absolute_error(gold, rater_votes)

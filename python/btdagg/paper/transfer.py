@@ -99,6 +99,6 @@ def transfer_matrix(
     method: Aggregator = Calibrated(prior=None) if aggregator is None else aggregator
     for name, items in tasks.items():
         with within(f"task {name!r}: "):
-            list(protocol.splitter.draw(len(items), items.groups, items.content))
+            list(protocol.splitter.draw(len(items), items.group, items.content))
     rows = cross_scores(list(tasks.values()), [method], protocol.untested, progress=progress)
     return Transfer(tuple(tasks), tuple(map(tuple, rows)))

@@ -176,7 +176,7 @@ def _behaviour(study: Study, report: ReportFolder) -> None:
             # What neighbours a method has is for an evaluation to say.
             for method in study.own_methods:
                 if method.name not in by_name and not needs_of(method).neighbours:
-                    by_name[method.name] = quiet_fit(method, items.decided_by, items.labels)
+                    by_name[method.name] = quiet_fit(method, items.decided_by, items.label)
             most = int(items.pooled.sum(axis=1).max())
             figure = figures.behaviour_figure(by_name, min(most, MOST_MAPPED))
             maps[name] = figure.named_after(name) if len(study.scores.items) > 1 else figure

@@ -158,7 +158,7 @@ class Requests:
             counts = counts.astype(np.int64)  # an empty list has no type
         if ids is not None:
             same_length("item", len(ids), "counts", len(counts))
-        counts = Items(counts=counts, scale=self.scale).counts
+        counts = Items(counts=counts, scale=self.scale).by_judge
         covariates = covariates_in(self._facts(columns, len(counts)), self.model, counts, "body")
         ids = ids.to_arrow() if isinstance(ids, pl.Series) else ids
         return RequestItems(counts, ids, None, covariates)

@@ -48,7 +48,7 @@ def as_tables(
             argument="labels",
         )
     if is_items and isinstance(labels, Labels):
-        counts, labels = join(counts.table, labels, counts), None
+        counts, labels = join(counts.facts.votes, labels, counts), None
     return counts, labels
 
 
@@ -68,7 +68,7 @@ def labelled_items(
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
     """Return checked counts, (n, 3), and labels -1, 0 and 1, (n,), of at least one item."""
     items = matched_items(counts, labels, scale, label_scale)
-    return as_checked_counts(items.pooled), items.label_scale.sides(items.labels)
+    return as_checked_counts(items.pooled), items.label_scale.sides(items.label)
 
 
 def _is_series(values: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -11,6 +11,7 @@ import numpy as np
 
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.folds import numbered
+from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
     CountsItself,
@@ -25,32 +26,15 @@ from btdagg._util.validation import (
 from btdagg.votes.labels import RATERS, Labels, OnRaters, n_disputed, rater_remarks, shares_in
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 from btdagg.votes.sides import UNNAMED, Sides
-from btdagg.votes.table import listing
+from btdagg.votes.table import facts_of, listing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    Floats = NDArray[np.float64]
+
 _SIDES = ("minus", "tie", "plus")
 _ROUNDING = 1e-6
-# What has a row for each item.
-_ROWS = (
-    "ids",
-    "counts",
-    "labels",
-    "shares",
-    "ratings",
-    "groups",
-    "signs",
-    "confidences",
-    "probabilities",
-    "units",
-    "strata",
-    "by",
-    "systems",
-    "keys",
-    "label_rows",
-    "alone",
-)
 
 
 @readable
@@ -66,9 +50,140 @@ class Confidences(NamedTuple):
         Their sum, the smallest, and the sum of their logarithms.
     """
 
-    total: NDArray[np.float64]
-    least: NDArray[np.float64]
-    log_product: NDArray[np.float64]
+    total: Floats
+    least: Floats
+    log_product: Floats
+
+
+class Facts(Mapping[str, Any]):
+    """Named columns of items, each with a row for every item, kept through every selection.
+
+    `facts[name]` is a column made for the items: ``"signs"`` (votes without their strength, (n,
+    J)), ``"confidences"``, ``"by"`` (what estimates are split by), ``"task"``, ``"system"`` or
+    ``"system_a"`` and ``"system_b"``, ``"covariate NAME"`` and ``"decision NAME"`` (made elsewhere,
+    -1, 0, 1 or NaN). Further columns of the tables are read when `Items.column` asks for them.
+
+    Parameters
+    ----------
+    columns : mapping of str to array or Confidences
+        Text in place of a column is the error of whoever asks for it.
+    votes : Votes, optional
+        The votes that are counted.
+    frame : polars.DataFrame, optional
+        A row for each item: that of its label, with nulls where the labels do not name it.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Any] | None = None, votes: Any = None, frame: Any = None
+    ) -> None:
+        self.columns, self.votes, self.frame = dict(columns or {}), votes, frame
+
+    def __getitem__(self, name: str) -> Any:
+        values = self.columns[name]
+        if isinstance(values, str):
+            raise InputError(values)
+        return values
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        return f"Facts({', '.join(self.columns)})"
+
+    def named(self, kind: str) -> dict[str, Any]:
+        """Return the columns of a kind, ``"covariate"`` or ``"decision"``, by their own names."""
+        prefix = f"{kind} "
+        return {name[len(prefix) :]: self[name] for name in self.columns if name.startswith(prefix)}
+
+    def with_columns(self, columns: Mapping[str, Any], *, without: str = "") -> Facts:
+        """Return the facts with more columns, and without those of a kind."""
+        kept = {
+            name: values
+            for name, values in self.columns.items()
+            if not (without and name.startswith(f"{without} "))
+        }
+        return Facts({**kept, **columns}, self.votes, self.frame)
+
+    def rows(self, rows: NDArray[Any]) -> Facts:
+        """Return the facts of some items."""
+        columns = {name: _rows_of(values, rows) for name, values in self.columns.items()}
+        return Facts(columns, self.votes, _rows_of(self.frame, rows))
+
+    def detached(self) -> Facts:
+        """Return the columns alone, without the tables that others would be read from."""
+        return Facts(self.columns)
+
+
+_DRAWN = ("probabilities", "units", "strata")
+
+
+class Draw(NamedTuple):
+    """How the labelled items were drawn.
+
+    Attributes
+    ----------
+    probabilities : (n,) array of float, or None
+        Probability of being drawn for labelling; NaN where it is not known.
+    units : (n,) array of str, or None
+        The unit that was drawn, the item or its group; None where it is not known.
+    strata : (n,) array, or None
+        Stratum from which each item's unit was drawn; None for items that were not drawn.
+    least_probability : float, or None
+        Lowest probability that any item had of being drawn.
+    """
+
+    probabilities: Any = None
+    units: Any = None
+    strata: Any = None
+    least_probability: float | None = None
+
+    def rows(self, rows: NDArray[Any]) -> Draw:
+        """Return how some of the items were drawn."""
+        arrays = {name: _rows_of(getattr(self, name), rows) for name in _DRAWN}
+        return self._replace(**arrays)
+
+
+SIMPLE = Draw()
+"""A simple random sample."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Origin(Readable):
+    """Where items are from, and what was left out on the way.
+
+    Attributes
+    ----------
+    judges : tuple of str
+        Judges of a panel, in the order of the columns of the counts; empty if votes of all judges
+        are counted together.
+    sides : Sides
+        Names of A and B.
+    raters : str
+        Treatment of items on which raters disagree: mean, majority or drop.
+    standings : mapping of str to mapping of str to float
+        By covariate, the standings of the systems.
+    n_unlabelled, n_without_votes : int
+        Numbers of items left out without a label, and of labels without votes.
+    no_labels : str
+        Why no item has a label.
+    remarks : tuple of str
+        Data left out, and assumptions.
+    """
+
+    judges: tuple[str, ...] = ()
+    sides: Sides = UNNAMED
+    raters: str = "mean"
+    standings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    n_unlabelled: int = 0
+    n_without_votes: int = 0
+    no_labels: str = "no item has a label"
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,130 +194,71 @@ class Items(Readable):
 
     Attributes
     ----------
-    counts : (n, J) or (n, judges, J) array of non-negative numbers
-        Votes per item for each point of the scale: of pairs minus, tie, plus.
-    labels : (n,) array, or None
-        One label of each item, a point of its scale; NaN where there is none.
-    shares : (n, K) array of float64, or None
-        Shares of the raters of each item for each label; NaN where there is no label.
+    counts : (n, judges, J) array of non-negative numbers
+        Votes of each judge for each point of the scale: of pairs minus, tie, plus. One judge, or
+        all of them together, are a panel of one; a judge without votes on an item has zeros.
+        Counts without an axis of judges, (n, J), are taken as such.
+    labels : (n, K) array of float64
+        Share of an item's raters for each label; NaN where the item has no label. Points of the
+        label scale, (n,), are taken as shares of one rater.
     ids : (n,) array
         Names of the items in messages; by default their row numbers.
-    groups : (n,) array of str, or None
-        Group of each item, such as its prompt.
+    group : (n,) array of str, or None
+        Group of each item, such as its prompt; None where each item stands alone.
     scale, label_scale : Scale
         Scales of the votes and of the labels.
-    judges : tuple of str
-        Judges of a panel, in the order of the columns of `counts`.
-    signs : (n, 3) array, or None
-        Votes per item without their strength, where `counts` have it.
-    confidences : Confidences or None
-        Confidences of the votes, if there are any.
-    no_confidences : str
-        Why a column of confidences is not usable; the error of an aggregator that needs them.
-    covariates : mapping of str to (n,) array of float64
-        Covariates that models may use, made by `with_covariates`; NaN where missing.
-    decisions : mapping of str to (n,) array of float64
-        Decisions made elsewhere, such as by a generative aggregator: -1, 0, 1 or NaN per item.
-    ratings : (n, K) array of int, or None
-        How many raters gave each label, where some item has several.
-    probabilities : (n,) array of float, or None
-        Probability of being drawn for labelling; NaN where it is not known.
-    units : (n,) array of str, or None
-        Whether the item or its group was drawn; None where it is not known.
-    strata : (n,) array of str, or None
-        Stratum from which each item's unit was drawn; None for items that were not drawn.
-    by : (n,) array of str, or None
-        Values of the column by which estimates are split.
-    systems : (n, 2) array of str, or None
-        The systems that wrote A and B; of grades (n, 1), of the response.
-    keys : polars.DataFrame, or None
-        The items as the votes name them, and their tasks if votes have them: `item` and `task`.
-    label_rows : polars.DataFrame, or None
-        The columns of the labels, such as `group`; null where the labels do not name the item.
-    sides : Sides
-        Names of A and B.
-    least_probability : float, or None
-        Lowest probability that any item had of being drawn.
-    n_unlabelled, n_without_votes : int
-        Numbers of items left out without a label, and of labels without votes.
-    remarks : tuple of str
-        Data left out, and assumptions.
+    facts : Facts
+        Whatever else is known of each item, by name.
+    sampling : Draw
+        How the labelled items were drawn; a simple random sample unless it is said.
+    origin : Origin
+        Where the items are from: names of judges and sides, and what was left out.
     """
 
     counts: Any
     labels: Any = None
-    shares: Any = None
     ids: Any = None
-    groups: Any = None
+    group: Any = None
     scale: Scale = PAIRS
     label_scale: Any = None
-    judges: tuple[str, ...] = ()
-    signs: Any = field(default=None, repr=False)
-    confidences: Confidences | None = field(default=None, repr=False)
-    no_confidences: str = field(default="", repr=False)
-    decisions: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
-    covariates: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    ratings: Any = field(default=None, repr=False)
-    probabilities: Any = field(default=None, repr=False)
-    units: Any = field(default=None, repr=False)
-    strata: Any = field(default=None, repr=False)
-    by: Any = field(default=None, repr=False)
-    systems: Any = field(default=None, repr=False)
-    keys: Any = field(default=None, repr=False)
-    label_rows: Any = field(default=None, repr=False)
-    sides: Sides = field(default=UNNAMED, repr=False)
-    least_probability: float | None = field(default=None, repr=False)
-    # Of the systems that covariates are of, by covariate.
-    standings: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
-    # The votes that are counted, and names of items that differ where an id is in several tasks.
-    table: Any = field(default=None, repr=False)
-    alone: Any = field(default=None, repr=False)
-    n_unlabelled: int = field(default=0, repr=False)
-    n_without_votes: int = field(default=0, repr=False)
-    remarks: tuple[str, ...] = field(default=(), repr=False)
-    # What is made of raters who disagree, and why no item has a label.
-    raters: str = field(default="mean", repr=False)
-    no_labels: str = field(default="no item has a label", repr=False)
+    facts: Facts = field(default_factory=Facts, repr=False)
+    sampling: Draw = field(default=SIMPLE, repr=False)
+    origin: Origin = field(default_factory=Origin, repr=False)
 
     def __post_init__(self) -> None:
-        judges = self.judges
         for name, kind in (("scale", Scale), ("label_scale", Scale | None)):
             said = getattr(self, name)
             expect(isinstance(said, kind), name, said, "a btdagg.Scale")
-        if self.scale.mirrored and has_judges(self.counts):
-            counts = as_panel_counts(self.counts, judges or None)
-            judges = names_of_judges(judges or None, counts.shape[1])
+        judges, origin = self.origin.judges, self.origin
+        if has_judges(self.counts):
+            # A column that no judge is named for has the votes of all of them.
+            if judges or np.shape(self.counts)[1] != 1:
+                counts = as_panel_counts(self.counts, judges or None)
+                origin = replace(origin, judges=names_of_judges(judges or None, counts.shape[1]))
+            else:
+                read = self.scale.read_counts if self.scale.mirrored else self.scale.counts
+                counts = read(np.asarray(self.counts)[:, 0])[:, None]
         else:
             read = self.scale.read_counts if self.scale.mirrored else self.scale.counts
-            counts = read(self.counts)
+            counts = read(self.counts)[:, None]
         n = len(counts)
         ids = np.arange(n) if self.ids is None else np.asarray(unmasked(self.ids, "ids"))
-        decisions = {
-            name: _sides_of(decided, f"decisions of {name}")
-            for name, decided in self.decisions.items()
-        }
         label_scale = self.label_scale or self.scale
-        given = {name: getattr(self, name) for name in _ROWS}
-        rows = {k: np.asarray(v) if type(v) in (list, tuple) else v for k, v in given.items()}
-        if isinstance(self.labels, list | tuple):
-            place = label_scale.places(self.labels, partial=True)
-            rows["labels"] = np.where(place < 0, np.nan, label_scale.floats[place])
-        if self.labels is not None and self.shares is None:
-            rows["shares"] = label_scale.shares(self.labels)
-        columns = {name: values for name, values in rows.items() if name != "confidences"}
-        columns |= {"ids": ids}
-        if self.confidences is not None:
-            sums = self.confidences._asdict()
-            columns |= {f"confidences.{name}": values for name, values in sums.items()}
-        columns |= {f"decisions of {name}": decided for name, decided in decisions.items()}
-        known = {k: np.asarray(v, dtype=np.float64) for k, v in self.covariates.items()}
-        columns |= {f"covariates of {name}": values for name, values in known.items()}
-        for name, column in columns.items():
-            if column is not None:
+        labels = self.labels
+        if labels is None:
+            labels = _none(n, len(label_scale.points))
+        elif not _is_none(labels):
+            labels = label_scale.shares(labels)
+        columns: dict[str, Any] = {"ids": ids, "labels": labels, "groups": self.group}
+        columns |= self.sampling._asdict() | {"least_probability": None} | self.facts.columns
+        for name, values in columns.items():
+            column = values.total if isinstance(values, Confidences) else values
+            if column is not None and not isinstance(column, str):
                 same_length(name, len(column), "counts", n)
-        checked: dict[str, Any] = {"counts": counts, "ids": ids, "judges": judges}
-        checked |= {"decisions": decisions, "covariates": known}
-        self.__dict__.update(rows | checked, label_scale=label_scale)
+        known = {"counts": counts, "labels": labels, "ids": ids, "label_scale": label_scale}
+        group = None if self.group is None else np.asarray(self.group)
+        for name, value in {**known, "group": group, "origin": origin}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(
@@ -213,7 +269,8 @@ class Items(Readable):
         *,
         scale: Scale | None = None,
         label_scale: Scale | None = None,
-        **more: Any,
+        confidences: Confidences | None = None,
+        decisions: Mapping[str, ArrayLike] | None = None,
     ) -> Self:
         """Return items unchanged, or make them of tables or of arrays; all need a label, or none.
 
@@ -225,27 +282,47 @@ class Items(Readable):
             Group of each item; tables have their own.
         scale, label_scale : Scale, optional
             Scales of arrays; by default pairs, and that of the votes.
+        confidences : Confidences, optional
+            Confidences of the votes.
+        decisions : mapping of str to (n,) array, optional
+            Decisions made elsewhere: -1, 0, 1, or NaN where there is none.
         """
+        if confidences is not None or decisions:
+            columns: dict[str, Any] = {} if confidences is None else {"confidences": confidences}
+            for name, decided in (decisions or {}).items():
+                places = PAIRS.places(decided, f"decisions of {name}", partial=True)
+                columns[f"decision {name}"] = np.where(places < 0, np.nan, places - 1.0)
+            items = cls.of(counts, labels, groups, scale=scale, label_scale=label_scale)
+            return items.with_facts(columns)
         if labels is None:
             if isinstance(counts, CountsItself):
                 counted: Self = counts.items()
                 return counted
-            if not isinstance(counts, cls):
-                return cls(counts=counts, scale=scale or PAIRS, **more)
-            return replace(counts, **more) if more else counts
+            return counts if isinstance(counts, cls) else cls(counts=counts, scale=scale or PAIRS)
         scale, label_scale = scales_of(counts, labels, scale, label_scale)
         if isinstance(labels, Labels):
-            items: Self = tables_only(counts).labelled(labels)
-            return items if groups is None else replace(items, groups=as_names(groups, "groups"))
+            joined: Self = tables_only(counts).labelled(labels)
+            return joined if groups is None else replace(joined, group=as_names(groups, "groups"))
         unlabelled = cls.of(counts, scale=scale)
         unlabelled.scale.require_votes(unlabelled.scale.counts(unlabelled.pooled))
         gold = label_scale.labels[label_scale.places(labels)]
         forbid(not len(gold), "labels is empty, expected at least one item", "labels")
         same_length("labels", len(gold), "counts", len(unlabelled))
         same_index(counts=counts, labels=labels, groups=groups)
-        group = unlabelled.groups if groups is None else as_names(groups, "groups")
-        known: dict[str, Any] = {"shares": None, "groups": group, "label_scale": label_scale}
-        return replace(unlabelled, labels=gold, **known, **more)
+        group = unlabelled.group if groups is None else as_names(groups, "groups")
+        return replace(unlabelled, labels=gold, group=group, label_scale=label_scale)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Items], *, facts: Facts, **fields: Any) -> Self:
+        """Return the items of several parts, one after the other, with facts of all of them."""
+        columns = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("counts", "labels", "ids")
+            if name not in fields
+        }
+        first = parts[0]
+        scales = {"scale": first.scale, "label_scale": first.label_scale}
+        return cls(**{**scales, "origin": first.origin, **columns, **fields}, facts=facts)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -256,81 +333,165 @@ class Items(Readable):
     def __getitem__(self, rows: ArrayLike | slice) -> Self:
         chosen = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
         chosen = chosen if chosen.size else chosen.astype(np.intp)
-        kept = {name: _some(getattr(self, name), chosen) for name in _ROWS}
-        for name in ("decisions", "covariates"):
-            kept[name] = {k: values[chosen] for k, values in getattr(self, name).items()}
-        part = object.__new__(type(self))
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        part.__dict__.update(plain | kept)
-        return part
+        counts, labels, ids, group = (
+            _rows_of(values, chosen) for values in (self.counts, self.labels, self.ids, self.group)
+        )
+        made: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        made |= {"counts": counts, "labels": labels, "ids": ids, "group": group}
+        made |= {"facts": self.facts.rows(chosen), "sampling": self.sampling.rows(chosen)}
+        some = object.__new__(type(self))  # which needs no check
+        for name, value in made.items():
+            object.__setattr__(some, name, value)
+        return some
+
+    # What the fields say
 
     @property
     def has_ids(self) -> bool:
         """Whether the items have names of their own, and not row numbers."""
-        rows = np.arange(len(self))
-        return self.table is not None or not np.array_equal(self.ids, rows)
+        return self.facts.votes is not None or not np.array_equal(self.ids, np.arange(len(self)))
 
     @property
     def is_labelled(self) -> NDArray[np.bool_]:
         """Which items have a label, (n,)."""
-        return np.asarray(~np.isnan(self.shares[:, 0]))
+        return np.asarray(~np.isnan(self.labels[:, 0]))
+
+    @cached_property
+    def label(self) -> NDArray[Any]:
+        """One label of each item, (n,): the median of its raters' labels; NaN without one.
+
+        Of pairs it is the label of most raters, a tie if several labels have the most.
+        """
+        scale: Scale = self.label_scale
+        return scale.label_of(self.labels)
 
     @property
-    def has_all_groups(self) -> bool:
-        """Whether all items have a group, or none has: else the sizes of groups are not known."""
-        if self.groups is None or self.alone is None:
-            return True
-        is_alone = np.asarray(self.groups == self.alone)
-        return bool(is_alone.all() or not is_alone.any())
+    def judges(self) -> tuple[str, ...]:
+        """Judges of a panel, in the order of the columns of the counts."""
+        return self.origin.judges
 
     @cached_property
     def pooled(self) -> NDArray[Any]:
         """Counts of all judges together, (n, J)."""
         counts: NDArray[Any] = self.counts
-        return counts.sum(axis=1) if counts.ndim == 3 else counts
+        return counts.sum(axis=1) if counts.shape[1] != 1 else counts[:, 0]
+
+    @property
+    def by_judge(self) -> NDArray[Any]:
+        """Counts of the judges of a panel, (n, judges, J); of a panel of one (n, J)."""
+        counts: NDArray[Any] = self.counts
+        return counts if counts.shape[1] != 1 else self.pooled
 
     @property
     def votes(self) -> NDArray[Any]:
         """Votes per item without their strength, (n, J)."""
-        return self.pooled if self.signs is None else np.asarray(self.signs)
+        return np.asarray(self.facts["signs"]) if "signs" in self.facts else self.pooled
+
+    @property
+    def covariates(self) -> dict[str, Floats]:
+        """Covariates that models may use, by name, made by `with_covariates`; NaN where missing."""
+        return self.facts.named("covariate")
+
+    @property
+    def systems(self) -> NDArray[Any] | None:
+        """The systems that wrote A and B, (n, 2), of grades that of the response, (n, 1)."""
+        if not {*self.scale.systems} <= {*self.facts}:
+            return None
+        return np.stack([self.facts[name] for name in self.scale.systems], axis=1)
+
+    @property
+    def names(self) -> NDArray[Any]:
+        """Ids, with their tasks where votes have tasks; no group of a table has such a name."""
+        if self.facts.votes is None:
+            return np.asarray(self.ids)
+        ids, tasks = self.ids.tolist(), self.facts.get("task")
+        if tasks is None:
+            return _objects([f" {item}" for item in ids])
+        return _objects([f" {task} {item}" for task, item in zip(tasks, ids, strict=True)])
+
+    @property
+    def id_frame(self) -> pl.DataFrame:
+        """Ids in a column `item`, and tasks in `task` where votes have tasks."""
+        columns = {"item": self.ids.tolist()}
+        if "task" in self.facts:
+            columns["task"] = self.facts["task"].tolist()
+        return pl.DataFrame(columns)
+
+    @property
+    def has_all_groups(self) -> bool:
+        """Whether all items have a group, or none has: else the sizes of groups are not known."""
+        if self.group is None or self.facts.votes is None:
+            return True
+        is_alone = np.asarray(self.group == self.names)
+        return bool(is_alone.all() or not is_alone.any())
+
+    def column(self, name: str) -> pl.Series | None:
+        """Read a fact by its name: made for the items, or a column of the votes or the labels."""
+        if name in self.facts:
+            values = self.facts[name]
+            return pl.Series(name, values.tolist()) if values.ndim == 1 else None
+        votes, frame = self.facts.votes, self.facts.frame
+        if votes is not None and name in votes.columns:
+            if "task" not in self.facts or "task" not in votes.columns:
+                read: pl.Series = facts_of(votes, self.ids, [name])[name]
+                return read
+            of_items, tasks = pl.Series(name, [None] * len(self), pl.String), self.facts["task"]
+            for task in dict.fromkeys(tasks.tolist()):
+                rows = np.flatnonzero(tasks == task)
+                of_task = facts_of(votes.filter({"task": task}), self.ids[rows], [name])[name]
+                of_items = of_items.scatter(rows, of_task.cast(pl.String))
+            return of_items
+        if frame is not None and name in frame.columns:
+            texts: pl.Series = frame[name].cast(pl.String)
+            return texts
+        return None
+
+    # Selections, and items with more facts
 
     @cached_property
     def decided_by(self) -> NDArray[Any] | Self:
         """Input of aggregators, without labels: an array if there is nothing but counts."""
-        is_plain = self.confidences is None and not self.no_confidences and self.signs is None
-        if is_plain and not self.decisions and not self.judges and not self.covariates:
+        needed = ("signs", "confidences", "covariate ", "decision ")
+        if not self.judges and not any(name.startswith(needed) for name in self.facts):
             return self.pooled
-        nothing: dict[str, Any] = dict.fromkeys(
-            ("labels", "shares", "ratings", "groups", "label_rows")
-        )
-        return replace(self, **nothing)
+        facts = Facts(self.facts.columns, self.facts.votes)
+        return replace(self, labels=None, group=None, facts=facts)
 
     def labelled(self) -> Self:
         """Return the items that have a label, of which there has to be one."""
-        expected = "one label per item, as well as the shares of its raters"
-        expect(self.labels is not None or self.shares is None, "labels", None, expected)
-        rows = np.flatnonzero([] if self.labels is None else ~np.isnan(self.labels))
-        forbid(not len(rows), self.no_labels)
-        labelled, disputed = self[rows], 0
-        if labelled.label_rows is not None:
-            disputed = n_disputed(self.label_rows)
-            if RATERS in labelled.label_rows.columns and self.raters != "drop":
-                given = (
-                    shares_in(labelled.label_rows) * labelled.label_rows[RATERS].to_numpy()[:, None]
-                )
+        rows = np.flatnonzero(self.is_labelled)
+        forbid(not len(rows), self.origin.no_labels)
+        some, origin, disputed = self[rows], self.origin, 0
+        facts = some.facts
+        if facts.frame is not None:
+            disputed = n_disputed(self.facts.frame)
+            if RATERS in facts.frame.columns and origin.raters != "drop":
+                number = facts.frame[RATERS].to_numpy()[:, None]
+                given = shares_in(facts.frame) * number
                 whole = np.rint(given)
                 # Whose mean is known alone, and lies between points: who said what is not.
                 whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0
-                labelled.__dict__.update(ratings=whole.astype(np.int64))
-        labels = self.label_scale.labels[self.label_scale.places(labelled.labels)]
-        remarks = rater_remarks(self.label_scale, self.raters, disputed, len(rows))
-        is_said = any(isinstance(remark, OnRaters) for remark in self.remarks)
-        labelled.__dict__.update(
-            labels=labels,
-            n_unlabelled=self.n_unlabelled + len(self) - len(rows),
-            remarks=self.remarks if is_said else (*self.remarks, *remarks),
-        )
-        return labelled
+                facts = facts.with_columns({"ratings": whole.astype(np.int64)})
+        remarks = origin.remarks
+        if not any(isinstance(remark, OnRaters) for remark in remarks):
+            remarks += rater_remarks(self.label_scale, origin.raters, disputed, len(rows))
+        n_unlabelled = origin.n_unlabelled + len(self) - len(rows)
+        origin = replace(origin, n_unlabelled=n_unlabelled, remarks=remarks)
+        return replace(some, facts=facts, origin=origin)
+
+    def with_facts(self, columns: Mapping[str, Any]) -> Self:
+        """Return the items with more facts, each with a row for every item; see `Facts`."""
+        return replace(self, facts=self.facts.with_columns(columns))
+
+    def without_strength(self) -> Self:
+        """Return the items with their votes counted whole, whatever their strength."""
+        columns = {name: values for name, values in self.facts.columns.items() if name != "signs"}
+        facts = Facts(columns, self.facts.votes, self.facts.frame)
+        return replace(self, counts=self.votes, facts=facts)
+
+    def with_remarks(self, remarks: Iterable[str]) -> Self:
+        """Return the items with these remarks."""
+        return replace(self, origin=replace(self.origin, remarks=tuple(remarks)))
 
     def with_covariates(self, covariates: Any, *, model: Any = None) -> Self:
         """Return the items with what else is known of them, for models to use.
@@ -354,7 +515,18 @@ class Items(Readable):
 
             self._require_ids_of(covariates)
             columns, standings = columns_of(covariates, len(self)), {}
-        return replace(self, covariates=columns, standings=standings)
+        return self.known_by(columns, standings)
+
+    def known_by(
+        self, covariates: Mapping[str, Any], standings: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Return the items with these covariates, (n,) each, in place of those they have."""
+        columns = {
+            f"covariate {name}": np.asarray(values, dtype=np.float64)
+            for name, values in covariates.items()
+        }
+        facts = self.facts.with_columns(columns, without="covariate")
+        return replace(self, facts=facts, origin=replace(self.origin, standings=standings or {}))
 
     def _require_ids_of(self, covariates: Any) -> None:
         """Refuse covariates with an index of pandas that is not that of the items."""
@@ -379,22 +551,23 @@ class Items(Readable):
 
     def parts(self, column: str) -> dict[str, Self]:
         """Return the items of each task or criterion, by its name; see `Votes.items`."""
-        name = "task" if column == "criterion" else column
-        if self.keys is None or name not in self.keys.columns:
-            found = "none" if self.keys is None else listing(self.keys.columns)
-            raise InputError(argument="column", got=column, expected=f"one of {found}")
-        of, parts = self.keys[name], {}
-        for value in of.unique(maintain_order=True):
-            part = self[(of == value).to_numpy()]
-            table = None if part.table is None else part.table.filter({name: value})
-            parts[value] = replace(part, table=table)
+        tasks, votes = self.facts.get("task"), self.facts.votes
+        if column not in ("task", "criterion") or tasks is None:
+            found = "none" if tasks is None else "task or criterion"
+            raise InputError(argument="column", got=column, expected=found)
+        parts = {}
+        for value in dict.fromkeys(tasks.tolist()):
+            part = self[tasks == value]
+            table = None if votes is None else votes.filter({"task": value})
+            facts = Facts(part.facts.columns, table, part.facts.frame)
+            parts[value] = replace(part, facts=facts)
         return parts
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which items have all decisions of these names: (n,) array."""
         kept = np.ones(len(self), dtype=np.bool_)
         for name in names:
-            kept &= ~np.isnan(self.decisions.get(name, np.zeros(len(self))))
+            kept &= ~np.isnan(self.facts.get(f"decision {name}", np.zeros(len(self))))
         return kept
 
     # Of evaluations
@@ -403,24 +576,26 @@ class Items(Readable):
     def group_numbers(self) -> NDArray[np.int64]:
         """Group of each item as a number from 0, in the order of the groups' names or the ids."""
         id_numbers = np.unique(self.ids, return_inverse=True)[1].reshape(-1)
-        return numbered(self.groups, (id_numbers,), len(self))
+        return numbered(self.group, (id_numbers,), len(self))
 
     @cached_property
     def content(self) -> list[NDArray[Any]]:
         """Contents of each item, as `btdagg._util.folds.deal` takes them."""
         counts = self.pooled
-        if self.signs is not None:  # side by side, as `compare` has them
-            counts = np.stack([counts, self.signs], axis=1)
-        content: list[NDArray[Any]] = [counts, self.labels]
-        content += list(self.confidences or ())[:2]
-        content += [self.decisions[name] for name in sorted(self.decisions)]
+        if "signs" in self.facts:  # side by side, as `compare` has them
+            counts = np.stack([counts, self.facts["signs"]], axis=1)
+        content: list[NDArray[Any]] = [counts, self.label]
+        confidences = self.facts.columns.get("confidences")
+        content += [] if isinstance(confidences, str | None) else list(confidences)[:2]
+        decisions = self.facts.named("decision")
+        content += [decisions[name] for name in sorted(decisions)]
         return content + [self.counts[:, self.judges.index(name)] for name in sorted(self.judges)]
 
     def require_two_labels(self) -> None:
         """Refuse labels that are all the same: they tell no methods apart."""
         forbid(
-            (self.labels == self.labels[0]).all(),
-            f"all {len(self)} labels are {self.labels[0]}, expected at least two different ones",
+            (self.label == self.label[0]).all(),
+            f"all {len(self)} labels are {self.label[0]}, expected at least two different ones",
         )
 
     def require_votes(self, n_votes: int | None) -> None:
@@ -432,37 +607,41 @@ class Items(Readable):
 
     def remarks_of(self, rows: NDArray[Any]) -> tuple[str, ...]:
         """Return the remarks with what is said of raters for some items alone."""
-        if self.label_rows is None:
-            return self.remarks
+        remarks = self.origin.remarks
+        if self.facts.frame is None:
+            return remarks
         some = self[rows]
-        numbers = n_disputed(some.label_rows), int(some.is_labelled.sum())
-        of_some = rater_remarks(self.label_scale, self.raters, *numbers, of_estimates=True)
-        others = (text for text in self.remarks if not isinstance(text, OnRaters))
-        is_said = any(isinstance(text, OnRaters) for text in self.remarks)
-        return (*others, *of_some) if is_said else self.remarks
+        numbers = n_disputed(some.facts.frame), int(some.is_labelled.sum())
+        of_some = rater_remarks(self.label_scale, self.origin.raters, *numbers, of_estimates=True)
+        others = (text for text in remarks if not isinstance(text, OnRaters))
+        is_said = any(isinstance(text, OnRaters) for text in remarks)
+        return (*others, *of_some) if is_said else remarks
 
     # What only some aggregators need
 
     def require_confidences(self, method: str) -> Confidences:
         """Return the confidences, which every vote must have for a method."""
         needs = f"{method} needs a confidence of every vote"
-        if self.confidences is None:
-            forbid(self.no_confidences, f"{method}: {self.no_confidences}")
+        stored = self.facts.columns.get("confidences")
+        if isinstance(stored, str):
+            raise InputError(f"{method}: {stored}")
+        if stored is None:
             raise InputError(
                 f"{needs}, but there are none: name their column", argument="confidence"
             )
-        absent = np.isnan(self.confidences.total)
+        confidences: Confidences = stored
+        absent = np.isnan(confidences.total)
         if absent.any():
             row, column = np.argwhere(absent)[0]
             item = self.ids[row : row + 1].tolist()[0]
             raise InputError(
                 f"{needs}: item {item!r} has a vote ({_SIDES[column]}) without confidence"
             )
-        return self.confidences
+        return confidences
 
     def of_judges(self, names: Sequence[str]) -> NDArray[Any]:
         """Return the counts of a model's judges; those of an array, which has no names, as is."""
-        if self.table is None and self.judges != tuple(names):
+        if self.facts.votes is None and self.judges != tuple(names):
             return as_panel_counts(self.counts, names)
         return self.require_judges(names)
 
@@ -474,11 +653,17 @@ class Items(Readable):
         counts: NDArray[Any] = self.counts[:, [self.judges.index(name) for name in names]]
         return counts
 
+    def with_judges(self, names: Sequence[str]) -> Self:
+        """Return the items with the counts of a model's judges alone; see `of_judges`."""
+        origin = replace(self.origin, judges=tuple(names))
+        return replace(self, counts=self.of_judges(names), origin=origin)
+
     def require_decisions(self, name: str) -> NDArray[np.int8]:
         """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1."""
-        found = ", ".join(self.decisions) or "none"
-        forbid(name not in self.decisions, f"there are no decisions of {name!r}; found {found}")
-        decided = self.decisions[name]
+        decisions = self.facts.named("decision")
+        found = ", ".join(decisions) or "none"
+        forbid(name not in decisions, f"there are no decisions of {name!r}; found {found}")
+        decided = decisions[name]
         absent = np.isnan(decided)
         if absent.any():
             (item, *_) = self.ids[absent].tolist()
@@ -486,80 +671,92 @@ class Items(Readable):
                 f"{name!r} has no decision for {absent.sum()} of {len(self)} items, such as "
                 f"{item!r}"
             )
-        return decided.astype(np.int8)
+        return np.asarray(decided.astype(np.int8))
 
     # Of estimates
 
     def than(self, before: Items, *names: Any) -> Items:
         """Return the items of two runs, with their names as `by`; items of one id share a group."""
         runs = self, before
-        probabilities = [run.probabilities for run in runs if run.probabilities is not None]
+        drawn = [run.sampling.probabilities for run in runs]
+        probabilities = [values for values in drawn if values is not None]
         scales = [(run.scale, run.label_scale) for run in runs]
         what = "scale" if len(probabilities) != 1 else "column probability"
         text = f"the two runs differ in their {what}, expected the same"
         forbid(len(probabilities) == 1 or scales[0] != scales[1], text, "than")
-        alone = [(run, run.ids if run.alone is None else run.alone) for run in runs]
-        groups = [name if run.groups is None else run.groups for run, name in alone]
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(run, name) for run in runs])
-            for name in ("ids", "counts", "shares", "labels")
-            if self.__dict__[name] is not None
-        }
+        groups = [run.names if run.group is None else run.group for run in runs]
         # Items of one name are of one unit; and strata of two draws are no strata of one.
-        drawn = [run.units if run.groups is not None else name for run, name in alone]
-        units = [run_units for run_units in drawn if run_units is not None]
-        return Items(
-            **columns,
-            groups=np.concatenate(groups),
+        units = [run.names if run.group is None else run.sampling.units for run in runs]
+        sampling = Draw(
             probabilities=np.concatenate(probabilities) if probabilities else None,
-            units=np.concatenate(units) if len(units) == len(runs) else None,
-            by=np.repeat(np.array(names, dtype=object), [len(run) for run in runs]),
-            remarks=tuple(dict.fromkeys(self.remarks + before.remarks)),
-            scale=self.scale,
-            label_scale=self.label_scale,
-            judges=self.judges,
-            sides=self.sides,
-            least_probability=self.least_probability,
+            units=None if any(of is None for of in units) else np.concatenate(units),
+            least_probability=self.sampling.least_probability,
         )
+        by = np.repeat(_objects(names), [len(run) for run in runs])
+        remarks = tuple(dict.fromkeys(self.origin.remarks + before.origin.remarks))
+        origin = Origin(judges=self.judges, sides=self.origin.sides, remarks=remarks)
+        fields: Any = {"group": np.concatenate(groups), "sampling": sampling, "origin": origin}
+        return Items.joined(runs, facts=Facts({"by": by}), **fields)
 
     def of_pair(self, *pair: str) -> Items:
         """Return the items that compare two systems, with the same one as A in all of them."""
-        if self.systems is None or not self.scale.mirrored or self.sides != UNNAMED:
+        systems = self.systems
+        if systems is None or not self.scale.mirrored or self.origin.sides != UNNAMED:
             return self
-        rows = np.flatnonzero([{*systems} == {*pair} for systems in self.systems.tolist()])
+        rows = np.flatnonzero([{*of_item} == {*pair} for of_item in systems.tolist()])
         if not len(rows):
-            expected = (
-                f"two of {listing(sorted({*self.systems.ravel().tolist()}))} that are compared"
-            )
+            expected = f"two of {listing(sorted({*systems.ravel().tolist()}))} that are compared"
             text = f"no item compares {pair[0]} with {pair[1]}, expected {expected}"
             raise InputError(text, argument="candidate")
-        sides = Sides(*self.systems[rows[0]])
-        is_turned, items = self.systems[rows, 0] != sides.a, self[rows]
-        for values in (items.counts, items.shares, items.signs):  # which are copies
-            if values is not None:
-                values[is_turned] = values[is_turned, ..., ::-1]
-        labels = items.labels
-        if labels is not None:
-            labels = np.where(is_turned, self.label_scale.turned(labels), labels)
-        sign = np.where(is_turned, -1.0, 1.0)
-        known = {name: sign * values for name, values in items.covariates.items()}
+        sides = Sides(*systems[rows[0]])
+        is_turned, items = systems[rows, 0] != sides.a, self[rows]
+        columns = dict(items.facts.columns)
+        for name, values in columns.items():
+            if name.startswith("covariate "):
+                columns[name] = np.where(is_turned, -1.0, 1.0) * values
+            elif name == "signs":
+                columns[name] = _turned(values, is_turned)
+        for name, side in zip(self.scale.systems, sides, strict=True):
+            columns[name] = np.full(len(rows), side, dtype=object)
         remarks = self.remarks_of(rows)
-        of_pair: Any = {"sides": sides, "labels": labels, "covariates": known, "remarks": remarks}
-        return replace(items, systems=None, **of_pair)
+        return replace(
+            items,
+            counts=_turned(items.counts, is_turned),
+            labels=_turned(items.labels, is_turned),
+            facts=Facts(columns, items.facts.votes, items.facts.frame),
+            origin=replace(items.origin, sides=sides, remarks=remarks),
+        )
 
 
-def _sides_of(decided: ArrayLike, name: str) -> NDArray[np.float64]:
-    place = PAIRS.places(decided, name, partial=True)
-    return np.where(place < 0, np.nan, place - 1.0)
+def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
+    which = is_turned.reshape(-1, *[1] * (values.ndim - 1))
+    return np.where(which, values[..., ::-1], values)
 
 
-def _some(values: Any, rows: NDArray[Any]) -> Any:
-    if values is None:
-        return None
+def _none(n: int, n_labels: int) -> Floats:
+    """Return labels of items that have none, which take no memory."""
+    return np.broadcast_to(np.array(np.nan), (n, n_labels))
+
+
+def _is_none(labels: Any) -> bool:
+    return isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.strides == (0, 0)
+
+
+def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _rows_of(values: Any, rows: NDArray[Any]) -> Any:
+    if values is None or isinstance(values, str):
+        return values
     if isinstance(values, Confidences):
         return Confidences(*(sums[rows] for sums in values))
     if not isinstance(values, np.ndarray) and rows.dtype == np.bool_:
         rows = np.flatnonzero(rows)
+    if _is_none(values):
+        return _none(int(rows.sum()) if rows.dtype == np.bool_ else len(rows), values.shape[1])
     return values[rows]
 
 

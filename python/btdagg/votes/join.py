@@ -22,7 +22,7 @@ from btdagg._util.validation import (
     shaped,
     unmasked,
 )
-from btdagg.votes.items import Confidences, Items, tables_only
+from btdagg.votes.items import Confidences, Draw, Facts, Items, Origin, tables_only
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PAIRS, Scale, require_alike
@@ -41,7 +41,7 @@ _FEWEST = 10  # labels by which nobody is for B
 def on_sides(parts: Sequence[Items]) -> tuple[str, ...]:
     """Say where pairs may be single responses: no label, and no vote on them, is for B."""
     items = [part.labelled() for part in parts if part.is_labelled.any()]
-    labels = {label for part in items for label in part.labels.tolist()}
+    labels = {label for part in items for label in part.label.tolist()}
     are_pairs = all(part.scale == part.label_scale == PAIRS for part in items)
     is_one_sided = labels == {0, 1} and not any(part.pooled[:, 0].any() for part in items)
     if not are_pairs or not is_one_sided or sum(map(len, items)) < _FEWEST:
@@ -55,11 +55,11 @@ def on_sides(parts: Sequence[Items]) -> tuple[str, ...]:
 def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     """Join items that have votes with their labels, in each task if votes have tasks."""
     require_alike(counted.scale, labels.scale)
-    remarks: tuple[str, ...] = ()
-    has_label = counted.scale.decidable(counted.pooled)
-    if not has_label.all():
-        counted, n_empty = counted[has_label], int((~has_label).sum())
-        remarks = (f"{n_empty} items without a readable vote are left out",)
+    remarks = counted.origin.remarks
+    has_votes = counted.scale.decidable(counted.pooled)
+    if not has_votes.all():
+        counted, n_empty = counted[has_votes], int((~has_votes).sum())
+        remarks = (*remarks, f"{n_empty} items without a readable vote are left out")
     ids = counted.ids
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)
@@ -85,26 +85,28 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     n_without_votes = n_labels - int((row < n_labels).sum())
     label_rows = everything.select(pl.all().gather(row))
     label_rows = _with_groups(label_rows, votes, ids)
-    groups = counted.groups
+    group = counted.group
     if "group" in label_rows.columns and label_rows["group"].count():
         names = zip(label_rows["group"].to_list(), ids.tolist(), strict=True)
         alone = [f" {item}" if name is None else name for name, item in names]
-        groups = np.array(alone, dtype=object)
-    joined = replace(
-        counted,
-        labels=label_rows["label"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
-        shares=shares,
-        groups=groups,
-        units=_units(label_rows, counted.ids, groups),
-        label_scale=labels.scale,
-        label_rows=label_rows,
+        group = np.array(alone, dtype=object)
+    is_matched = n_without_votes < n_labels
+    origin = replace(
+        counted.origin,
         n_without_votes=n_without_votes,
         remarks=remarks,
         raters=labels.raters,
+        no_labels=counted.origin.no_labels if is_matched else _why_no_label(votes, labels, ids),
     )
-    if n_without_votes == n_labels:
-        joined.__dict__.update(no_labels=_why_no_label(votes, labels, ids))
-    return joined
+    return replace(
+        counted,
+        labels=shares,
+        group=group,
+        sampling=Draw(units=_units(label_rows, counted.ids, group)),
+        label_scale=labels.scale,
+        facts=Facts(counted.facts.columns, counted.facts.votes, label_rows),
+        origin=origin,
+    )
 
 
 def _with_groups(label_rows: pl.DataFrame, votes: Table | None, ids: NDArray[Any]) -> pl.DataFrame:
@@ -152,7 +154,7 @@ def labelled(
     items = tables_only(counts, weights).labelled(labels)
     expected = "votes of pairs; btdagg.calibrate takes grades"
     expect(items.scale == scale, "counts", f"votes of {items.scale}", expected)
-    return items.counts, items.labels, items.groups if groups is None else groups
+    return items.pooled, items.label, items.group if groups is None else groups
 
 
 def require_labels(labels: object) -> None:
@@ -284,13 +286,14 @@ def all_items(
         if not items.scale.mirrored and not items.is_labelled.any():
             bare += key
             continue
-        remarks += items.remarks
-        n_apart += n_disputed(items.label_rows)
+        label_rows = items.facts.frame
+        remarks += items.origin.remarks
+        n_apart += n_disputed(label_rows)
         facts = facts_of(part, items.ids, of_votes, required=columns)
         facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
-        label_columns = [name for name in _TOLD if name in items.label_rows.columns]
+        label_columns = [name for name in _TOLD if name in label_rows.columns]
         task = pl.lit("".join(key)).alias("task")
-        tables.append(facts.hstack(items.label_rows.select(label_columns)).with_columns(task))
+        tables.append(facts.hstack(label_rows.select(label_columns)).with_columns(task))
         parts.append(items)
     n_labelled = sum(int(task_items.is_labelled.sum()) for task_items in parts)
     if n_labelled == 0:  # says what the items of either begin with
@@ -341,53 +344,57 @@ def all_items(
     probabilities = None
     if "probability" in rows.columns:
         probabilities = _numbers(rows["probability"], labels.source)
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(task_items, name) for task_items in parts])
-        for name in ("counts", "labels", "shares")
+    # Counts of strength are fractions in some parts, which then have signs.
+    made: dict[str, Any] = {}
+    if any("signs" in part.facts for part in parts):
+        made["signs"] = np.concatenate([part.votes for part in parts])
+    stored = [part.facts.columns.get("confidences") for part in parts]
+    unusable = [error for error in stored if isinstance(error, str)]
+    if unusable:
+        made["confidences"] = unusable[0]
+    elif all(confidences is not None for confidences in stored):
+        made["confidences"] = Confidences(*map(np.concatenate, zip(*stored, strict=True)))
+    made |= {
+        name: np.concatenate([part.facts[name] for part in parts])
+        for name in items.facts
+        if name.startswith("decision ")
     }
-    if any(task_items.signs is not None for task_items in parts):
-        joined["signs"] = np.concatenate([task_items.votes for task_items in parts])
-    if all(task_items.confidences is not None for task_items in parts):
-        sums = zip(*(task_items.confidences or () for task_items in parts), strict=True)
-        joined["confidences"] = Confidences(*map(np.concatenate, sums))
-    gathered = Items(
-        **joined,
-        no_confidences=next(
-            (task_items.no_confidences for task_items in parts if task_items.no_confidences), ""
-        ),
-        decisions={
-            name: np.concatenate([task_items.decisions[name] for task_items in parts])
-            for name in items.decisions
-        },
-        ids=ids_of(rows["item"]),
-        alone=names,
-        label_rows=pl.concat(
-            [task_items.label_rows for task_items in parts], how="diagonal_relaxed"
-        ),
-        raters=labels.raters,
-        n_without_votes=n_without_votes,
-        table=votes,
-        groups=in_groups if n_without_group < len(rows) or is_shared else None,
-        scale=items.scale,
-        label_scale=items.label_scale,
-        judges=items.judges,
+    if "task" in votes.columns:
+        made["task"] = _objects(rows.select("task"))[:, 0]
+    if by is not None:
+        made["by"] = _objects(rows.select(f"{by} of votes"))[:, 0]
+    for name, column in zip(items.scale.systems, systems or (), strict=False):
+        made[name] = _objects(rows.select(f"{column} of votes"))[:, 0]
+    label_rows = pl.concat([part.facts.frame for part in parts], how="diagonal_relaxed")
+    sampling = Draw(
         probabilities=probabilities,
         units=_units(rows, names, in_groups if n_without_group < len(rows) else None),
         strata=_objects(rows.select(pl.col("stratum").cast(pl.String)))[:, 0]
         if is_designed
         else None,
-        by=None if by is None else _objects(rows.select(f"{by} of votes"))[:, 0],
-        systems=None
-        if systems is None
-        else _objects(rows.select(f"{name} of votes" for name in systems)),
-        keys=rows.select("item", *(["task"] if "task" in votes.columns else [])),
-        sides=votes.sides,
         least_probability=_least_probability(labels),
+    )
+    origin = Origin(
+        judges=items.judges,
+        sides=votes.sides,
+        raters=labels.raters,
+        n_without_votes=n_without_votes,
         remarks=tuple(remarks),
     )
-    if systems is None:
-        with suppress(InputError):  # of an item whose votes name several
-            gathered.__dict__.update(systems=systems_in(gathered))
+    gathered = Items.joined(
+        parts,
+        facts=Facts(made, votes, label_rows),
+        ids=ids_of(rows["item"]),
+        group=in_groups if n_without_group < len(rows) or is_shared else None,
+        sampling=sampling,
+        origin=origin,
+    )
+    if systems is not None:
+        return gathered
+    with suppress(InputError):  # of an item whose votes name several
+        if (found := systems_in(gathered)) is not None:
+            named = dict(zip(items.scale.systems, found.T, strict=True))
+            return gathered.with_facts(named)
     return gathered
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.validation import names_of_judges
-from btdagg.votes.items import Items
+from btdagg.votes.items import Facts, Items, Origin
 from btdagg.votes.table import counts_of, ids_of
 
 
@@ -45,4 +45,10 @@ def panel_items(
     stacked = np.zeros((len(items), len(names), 3), dtype=counts.dtype)
     row = rows["item"].replace_strict(items, range(len(items)))
     stacked[row.to_numpy(), rows["judge"].to_numpy()] = counts
-    return Items(counts=stacked, ids=ids_of(items), judges=names, scale=votes.scale, table=votes)
+    return Items(
+        counts=stacked,
+        ids=ids_of(items),
+        scale=votes.scale,
+        facts=Facts(votes=votes),
+        origin=Origin(judges=names),
+    )

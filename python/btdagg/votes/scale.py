@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 # Decisions are kept as bytes.
+_HALF = 1e-9  # by which sums of shares may miss a half
 _MOST_POINTS = 256
 
 
@@ -210,6 +211,26 @@ class Scale:
         expected = f"shares of {of} that add up to 1, or NaN where there is no label"
         require_rows(good, shares, "labels", expected)
         return shares
+
+    def label_of(self, shares: NDArray[np.float64]) -> NDArray[Any]:
+        """Return one label for the (n, K) shares of an item's raters, NaN where there is none.
+
+        Of pairs the label of most raters, a tie if several have the most; of grades the median, of
+        two the one nearer to the middle of the scale. Labels of all items are of the type of
+        `labels`, others are floats.
+        """
+        place = np.zeros(len(shares), dtype=np.intp)
+        if self.mirrored:
+            minus, tie, plus = shares.T
+            place = 1 + (plus > np.maximum(tie, minus)) - (minus > np.maximum(tie, plus))
+        else:
+            below = np.cumsum(shares, axis=1)[:, :-1]
+            low, high = (below < 0.5 - _HALF).sum(axis=1), (below <= 0.5 + _HALF).sum(axis=1)
+            place = np.clip(self.points.index(self.middle_point), low, high)
+        has_label = ~np.isnan(shares[:, 0])
+        if has_label.all():
+            return np.asarray(self.labels[place])
+        return np.where(has_label, self.floats[place], np.nan)
 
     def counts(self, counts: ArrayLike) -> NDArray[Any]:
         """Return counts as (n, J) int64, or float64 if not whole, from an array or data frame."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,6 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_names, as_panel_counts, has_judges, same_length
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.table import facts_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -169,7 +167,8 @@ def known_columns(items: Any, names: Any, model: Any = None) -> KnownColumns:
     for name in [*found] if wanted == ["auto"] else wanted:
         values = items.covariates.get(name)
         # The model's standings are taken in place of those that the items' own votes gave.
-        if values is not None and (name not in items.standings or of_model.get(name) is None):
+        standings_used = items.origin.standings
+        if values is not None and (name not in standings_used or of_model.get(name) is None):
             columns[name] = values
             continue
         values = found[name] if name in found else _column(items, name)
@@ -211,7 +210,7 @@ def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
     if isinstance(covariates, str) and covariates == "auto":
         made = ((name, make(items)) for name, make in _KNOWN.items() if name not in STANDINGS)
         known = {name: values for name, values in made if values is not None}
-        return replace(items, covariates=known, standings={})
+        return items.known_by(known)
     if covariates is not None:
         items = items.with_covariates(covariates, model=model)
     for name in items.covariates:
@@ -229,8 +228,8 @@ def _by_task(
         values = np.array([[standings.get(str(name), np.nan) for name in row] for row in names])
         return np.subtract.reduce(values, axis=1), None  # of grades there is one
     tasks = np.zeros(len(items), dtype=np.int64)
-    if items.keys is not None and "task" in items.keys.columns:
-        tasks = np.unique(items.keys["task"].to_numpy(), return_inverse=True)[1]
+    if "task" in items.facts:
+        tasks = np.unique(items.facts["task"], return_inverse=True)[1]
     values, known = np.full(len(items), np.nan), None
     for task in np.unique(tasks):
         rows = tasks == task
@@ -239,29 +238,16 @@ def _by_task(
     return values, known if len(np.unique(tasks)) == 1 else None
 
 
-def _facts(items: Any, name: str) -> Any:
-    # Return what a column of the votes, or of the labels, says of each item; None if neither.
-    if items.table is not None and name in items.table.columns:
-        if items.keys is None or "task" not in items.keys.columns:
-            return facts_of(items.table, items.ids, [name])[name]
-        both = zip(items.parts("task").values(), strict=True)
-        of_tasks = [facts_of(part.table, part.ids, [name])[name] for (part,) in both]
-        return pl.concat(of_tasks)
-    if items.label_rows is not None and name in items.label_rows.columns:
-        return items.label_rows[name].cast(pl.String)
-    return None
-
-
 def _column(items: Any, name: str) -> Floats | None:
     """Return a user's column; of pairs also that of A less that of B, if each side has its own."""
-    values = _numbers(_facts(items, name), name)
+    values = _numbers(items.column(name), name)
     sides = items.scale.mode.sides
     if values is None:
-        columns = [_numbers(_facts(items, f"{name}{side}"), f"{name}{side}") for side in sides]
+        columns = [_numbers(items.column(f"{name}{side}"), f"{name}{side}") for side in sides]
         known = [column for column in columns if column is not None]
         return np.asarray(np.subtract.reduce(known)) if len(known) == len(sides) else None
     for stem in {name.removesuffix(side) for side in sides} - {name}:
-        if all(_facts(items, f"{stem}{side}") is not None for side in sides):
+        if all(items.column(f"{stem}{side}") is not None for side in sides):
             expected = f"{stem}, which is {stem}_a minus {stem}_b"
             raise InputError(argument="covariates", got=name, expected=expected)
     return values
@@ -280,25 +266,23 @@ def _numbers(facts: Any, name: str) -> Floats | None:
 
 def systems_in(items: Any) -> NDArray[Any] | None:
     """Return the systems of each item, of A and of B, (n, 2), or of grades, (n, 1)."""
-    if items.systems is not None:
-        return np.asarray(items.systems)
-    facts = [_facts(items, name) for name in items.scale.systems]
+    facts = [items.column(name) for name in items.scale.systems]
     if any(column is None or column.null_count() for column in facts):
         return None
     return np.array([column.to_list() for column in facts], dtype=object).T
 
 
 def _prompts(items: Any) -> NDArray[Any] | None:
-    return None if items.scale.mirrored or items.groups is None else items.groups[:, None]
+    return None if items.scale.mirrored or items.group is None else items.group[:, None]
 
 
 def _lengths(items: Any) -> Floats | None:
     """Return the logarithm of 1 and the characters of each response, of pairs the difference."""
     logs = []
     for side in items.scale.mode.sides:
-        n_chars = _numbers(_facts(items, f"chars{side}"), f"chars{side}")
+        n_chars = _numbers(items.column(f"chars{side}"), f"chars{side}")
         if n_chars is None:
-            texts = _facts(items, f"response{side}")
+            texts = items.column(f"response{side}")
             if texts is None:
                 return None
             n_chars = texts.str.len_chars().to_numpy().astype(np.float64)

@@ -24,7 +24,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes import schema
 from btdagg.votes.grades import VOTE_COLUMNS, refuse_grades, scale_in, with_criteria
-from btdagg.votes.items import Confidences, Items
+from btdagg.votes.items import Confidences, Facts, Items
 from btdagg.votes.join import all_items, join, on_sides
 from btdagg.votes.orders import about_orders
 from btdagg.votes.panel import panel_items
@@ -281,9 +281,9 @@ class Votes(Table, CountsItself):
         >>> from btdagg import read_labels
         >>> votes = read_votes({"item": ["x", "x", "y"], "vote": ["A", "tie", "B"]})
         >>> items = votes.items(read_labels({"item": ["y", "z"], "label": ["B", "A"]}))
-        >>> items.shares.tolist(), items.counts.tolist()
+        >>> items.labels.tolist(), items.pooled.tolist()
         ([[nan, nan, nan], [1.0, 0.0, 0.0]], [[0, 1, 1], [1, 0, 0]])
-        >>> items.labelled().labels.tolist()
+        >>> items.labelled().label.tolist()
         [-1]
         """
         of_panel: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
@@ -310,7 +310,7 @@ class Votes(Table, CountsItself):
                 expect(not value, name, value, "no votes of a panel")
             return panel_items(self, **of_panel)
         self.refuse_of_counts(confidence=confidence)
-        data, no_confidences = self.data.lazy(), ""
+        data, columns = self.data.lazy(), dict[str, Any]()
         if not self.scale.mirrored:
             expect(confidence is None, "confidence", confidence, "no confidences for grades")
         elif confidence is not None:
@@ -321,28 +321,21 @@ class Votes(Table, CountsItself):
                 values = checked(self, {"confidence": schema.fractions})[0]
                 data = data.with_columns(values.alias(_CONFIDENCE))
             except InputError as error:  # of whoever needs them
-                no_confidences = str(error)
+                columns["confidences"] = str(error)
         rows = self._tally(data, n_votes)
-        decided = {
-            name: self._decisions(column_of_decisions(name, n_votes), rows["item"])
-            for name in decisions
-        }
-        summary = None
+        for name in decisions:
+            column = column_of_decisions(name, n_votes)
+            columns[f"decision {name}"] = self._decisions(column, rows["item"])
         if "total tie" in rows.columns:
             sums = ([f"{kind} {name}" for name in self.columns_of_counts] for kind in _SUMS)
-            summary = Confidences(*(rows.select(names).to_numpy(order="c") for names in sums))
+            columns["confidences"] = Confidences(
+                *(rows.select(names).to_numpy(order="c") for names in sums)
+            )
         counts = counts_of(rows, self.columns_of_counts)
-        is_plain = self.are_counts or counts.dtype.kind == "i"
-        return Items(
-            counts=counts,
-            ids=ids_of(rows["item"]),
-            scale=self.scale,
-            signs=None if is_plain else self._signs(n_votes),
-            confidences=summary,
-            no_confidences=no_confidences,
-            decisions=decided,
-            table=self,
-        )
+        if not self.are_counts and counts.dtype.kind != "i":
+            columns["signs"] = self._signs(n_votes)
+        ids = ids_of(rows["item"])
+        return Items(counts=counts, ids=ids, scale=self.scale, facts=Facts(columns, self))
 
     def _signs(self, n_votes: int | None) -> NDArray[Any]:
         return counts_of(self.signs().tally_of_part(n_votes), self.columns_of_counts)
@@ -357,8 +350,7 @@ class Votes(Table, CountsItself):
         items: Items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
         items.require_votes(n_votes)
         remarks = *on_sides([items]), *about_words(self), *about_orders(self, labels)
-        items.__dict__.update(remarks=(*items.remarks, *remarks))
-        return items
+        return items.with_remarks((*items.origin.remarks, *remarks))
 
     def refuse_beyond(self, n_votes: int | None, panel: str | None = None) -> None:
         """Refuse a number of votes that no item has, or no judge of a panel on an item."""
