@@ -64,13 +64,12 @@ def test_estimates_and_certificates_by_a_panel_are_those_of_the_commands(tables,
     assert certificate.coverage
     counts = votes.items(panel="judge", judges=panel.judges)
     for n_votes in ({}, {"n_votes": certificate.n_votes}):
-        trusted = certificate.trusted(votes, **n_votes)
-        assert trusted.tolist() == certificate.trusted(counts.counts, **n_votes).tolist()
+        trusted = certificate.trusted(counts.counts, **n_votes)
     assert certificate.n_votes == (0, 6)  # of judges a, who misses some, and b
     assert trusted.mean() == pytest.approx(certificate.coverage)
-    assert certificate.likeness(votes) == certificate.likeness(counts.counts) > 0.01
+    assert certificate.likeness(counts.counts) > 0.01
     with refused("n_votes", got=(6, 6, 6)):
-        certificate.trusted(votes, n_votes=(6, 6, 6))
+        certificate.trusted(counts.counts, n_votes=(6, 6, 6))
     status, out, err = cli("decide", "certificate.json", "votes.csv", "--json")
     assert status == 0, err
     decided = {row["item"]: row["trusted"] for row in map(json.loads, out.splitlines())}

@@ -139,7 +139,7 @@ def test_a_rule_stops_by_the_strength_of_votes(tmp_path, options):
     ids, counts = read_votes(few, **model.provenance.how_to_read(all_votes)).counts()
     assert (counts % 1).any()
     assert rule.stops(counts).all()
-    of_all = dict(zip(all_votes.ids, model.decide(all_votes), strict=True))
+    of_all = dict(btdagg.decisions(all_votes, model).select("item", "label").rows())
     assert dict(zip(ids, rule.decide(counts), strict=True)) == of_all
 
 

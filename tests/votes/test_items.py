@@ -79,8 +79,7 @@ def test_judges_are_taken_in_the_order_of_the_model():
 def test_decisions_are_of_votes_as_the_model_reads_them():
     votes = strong()
     signs = btdagg.calibrate(votes.signs(), gold()).model
-    with pytest.warns(btdagg.votes.ProvenanceWarning):
-        expected = signs.decide(votes)
+    expected = signs.decide(votes.signs().items().pooled)
     with pytest.warns(btdagg.votes.ProvenanceWarning):
         decided = btdagg.decisions(votes, signs)
     assert decided["label"].to_list() == expected.tolist()

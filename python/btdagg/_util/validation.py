@@ -30,9 +30,6 @@ class CountsItself:
         def items(self) -> Any:
             """Return items with their counts, and whatever else decides them."""
 
-        def as_fitted(self, origin: Any) -> CountsItself:
-            """Return the table with its votes counted as those that a model was fitted to."""
-
         def labelled(self, labels: Any) -> Any:
             """Return counts and labels of the items that also are in a table of labels."""
 
@@ -108,6 +105,17 @@ def require_rows(good: Any, array: NDArray[Any], name: str, expected: str) -> No
 
 
 # Counts
+
+
+def counts_alone(counts: Any) -> Any:
+    """Return counts for a model or a rule, which decides arrays; tables and items are refused."""
+    if isinstance(counts, CountsItself) or hasattr(type(counts), "by_judge"):
+        expected = (
+            "an array of counts, such as items.by_judge; btdagg.decisions(votes, model) decides "
+            "tables and items"
+        )
+        raise InputError(argument="counts", got=type(counts).__name__, expected=expected)
+    return counts
 
 
 def as_counts(counts: ArrayLike) -> NDArray[Any]:

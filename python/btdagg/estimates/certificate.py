@@ -20,11 +20,11 @@ from btdagg._util.folds import numbered
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
-    CountsItself,
     as_groups,
     as_integer,
     as_number,
     columns_of,
+    counts_alone,
     distinct_rows,
     require_rows,
 )
@@ -166,7 +166,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
         or change its label; of a panel never. With 0 every item is taken to have all votes.
         `covariates` are those of the model, as its `decide` takes them.
         """
-        counts = self._by_judge(counts)
+        counts = counts_alone(counts)
         array = as_any_counts(counts, self.scale, may_be_empty=True)
         threshold = np.inf if self.threshold is None else self.threshold
         trusted = self._sure(array, covariates)[1] >= threshold
@@ -198,17 +198,13 @@ class Certificate(SavedAsJson, Drawn, Readable):
         If it is small, they differ: it is below .01 for about 1% of similar batches. None if fewer
         than ten items, or groups, can be compared. A judge who errs in other ways may pass.
         """
-        counts = self._by_judge(counts)
+        counts = counts_alone(counts)
         array = as_any_counts(counts, self.scale, may_be_empty=True)
         numbers = None if groups is None else as_groups(groups, "counts", len(array))
         if self.profile is None:
             return None
         other = VoteProfile.of(array, self.scale, numbers, len(self.profile.means))
         return None if other is None else self.profile.pvalue(other)
-
-    def _by_judge(self, counts: ArrayLike) -> ArrayLike:
-        read = getattr(self.model, "counts_of", None)
-        return counts if read is None or not isinstance(counts, CountsItself) else read(counts)
 
     def _sure(self, counts: ArrayLike, covariates: Any = None) -> tuple[NDArray[np.intp], Floats]:
         return sure(predicted_by(self.model, counts, covariates), self.within)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.estimates.certificate import Certificate
+    from btdagg.votes.provenance import Provenance
     from btdagg.votes.scale import Scale
 
 _UNLIKE = 0.01  # p-value below which votes are unlike those of a certificate
@@ -92,8 +93,8 @@ def decisions(
     if not _has_counts(items, fitted.scale) and "item" in (column_names(items) or ()):
         table: Any = items
         items = read_votes(table, scale=fitted.scale)
-    if isinstance(items, Votes) and fitted.provenance is not None and not items.is_chosen:
-        items = items.as_fitted(fitted.provenance)
+    if isinstance(items, Votes) and fitted.provenance is not None:
+        items = _as_fitted(items, fitted.provenance)
     every, counts, known = _counted(items, fitted, n_votes, refresh)
     every = every.with_row_index(PLACE)
     rows, has_label = every, fitted.scale.decidable(counts)
@@ -153,6 +154,19 @@ def decisions(
             decided = decided.update(rest.with_columns(labels, settled=True), on=PLACE)
     first = [name for name in ("item", "task", "label") if name in decided.columns]
     return decided.select(*first, pl.exclude(PLACE, *first))
+
+
+def _as_fitted(votes: Votes, origin: Provenance) -> Votes:
+    """Return votes with the strength of those that a model was fitted to; warn where it differs."""
+    stated, is_fixed = votes.provenance, votes.are_counts or votes.is_chosen
+    is_alike = (stated.strength, stated.full_margins) == (origin.strength, origin.full_margins)
+    if origin.strength == "none" and not is_fixed:
+        votes = votes.signs()
+    elif origin.strength and not is_alike and not is_fixed:
+        votes = read_votes(votes, **origin.how_to_read(votes))
+        stated = votes.provenance
+    warn_of(origin.other_strength(stated.strength, stated.full_margins))
+    return votes
 
 
 def _has_counts(items: Any, scale: Scale) -> bool:

@@ -85,7 +85,8 @@ class Calibrated(OnScale, Readable):
         else:
             names += ["bounds", "prior"]
         how = {name: getattr(self, name) for name in names}
-        calibration = quiet(fit)(self._counts(counts), labels, **how)
+        items: Any = Items.of(counts).with_judges(self.judges) if self.judges else counts
+        calibration = quiet(fit)(items, labels, **how)
         object.__setattr__(self, "calibration", calibration)
         return self
 
@@ -94,7 +95,11 @@ class Calibrated(OnScale, Readable):
         model = fitted(self.calibration, self.name).model
         known = columns_for(model, counts)
         more = {} if known is None else {"covariates": known}
-        labels: NDArray[Any] = model.decide(self._counts(counts), **more)
+        array: Any = counts
+        if not isinstance(counts, np.ndarray):
+            items = Items.of(counts, scale=self.scale)
+            array = items.require_judges(self.judges) if self.judges else items.pooled
+        labels: NDArray[Any] = model.decide(array, **more)
         return labels
 
     def for_any_votes(self) -> Self:
@@ -128,10 +133,3 @@ class Calibrated(OnScale, Readable):
             return np.asarray(points[decisions_under(parameters, *smoothing, table, 1) + 1])
 
         return decide
-
-    def _counts(self, counts: ArrayLike) -> ArrayLike:
-        if not self.judges:
-            return counts
-        items = Items.of(counts)
-        origin = replace(items.origin, judges=self.judges)
-        return replace(items, counts=items.require_judges(self.judges), origin=origin)

@@ -14,7 +14,7 @@ from btdagg._util.display import Displayed, picture
 from btdagg._util.errors import InputError, expect
 from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import CountsItself, as_counts, as_integer, as_number
+from btdagg._util.validation import as_counts, as_integer, as_number, counts_alone
 from btdagg.model.calibration_set import calibration_set
 from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
 from btdagg.votes.provenance import Provenance, warn_of
@@ -227,9 +227,7 @@ class DavidsonModel(FittedModel):
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
         origin = self.provenance
-        if isinstance(counts, CountsItself) and origin is not None:
-            counts = counts.as_fitted(origin)
-        array = as_counts(counts)
+        array = as_counts(counts_alone(counts))
         n_votes = None if origin is None else origin.n_votes
         if origin is not None and n_votes is not None and _core.exceeds(array, n_votes):
             warn_of(origin.differences(array))
@@ -262,7 +260,9 @@ class DavidsonModel(FittedModel):
 
     def features(self, counts: ArrayLike, *, n_threads: int = 1) -> Features:
         """Margin feature s and tie feature t of each item, each (n,), in natural-log units."""
-        both = self._kernel.features(as_counts(counts), as_integer(n_threads, "n_threads", 1))
+        both = self._kernel.features(
+            as_counts(counts_alone(counts)), as_integer(n_threads, "n_threads", 1)
+        )
         return Features(both[:, 0], both[:, 1])
 
     def drps(

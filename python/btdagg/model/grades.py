@@ -15,7 +15,7 @@ from btdagg import _core
 from btdagg._util.display import Drawn
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.files import MADE_ANEW, FileFormat
-from btdagg._util.validation import as_integer, as_number
+from btdagg._util.validation import as_integer, as_number, counts_alone
 from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
 from btdagg.model.davidson import FittedModel
 from btdagg.votes.provenance import Provenance
@@ -145,7 +145,7 @@ class GradeModel(FittedModel, Drawn):
 
     def means(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Mean vote of each item, (n,)."""
-        array = self.scale.read_counts(counts)
+        array = self.scale.read_counts(counts_alone(counts))
         return _core.grade_means(array, self.scale.floats, as_integer(n_threads, "n_threads", 1))
 
     def decide(
@@ -156,7 +156,7 @@ class GradeModel(FittedModel, Drawn):
         Whole grades are int64, or int8 where all are from -1 to 1, as the labels of pairs are.
         `covariates` are as in `DavidsonModel.decide`; NaN counts as the mean.
         """
-        array = self.scale.read_counts(counts)
+        array = self.scale.read_counts(counts_alone(counts))
         n_threads = as_integer(n_threads, "n_threads", 1)
         return self._decide(array, n_threads, offsets_of(self, covariates, len(array)))
 

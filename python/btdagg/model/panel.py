@@ -20,6 +20,7 @@ from btdagg._util.validation import (
     as_integer,
     as_number,
     as_panel_counts,
+    counts_alone,
     effective_weights,
     names_of_judges,
     same_length,
@@ -170,20 +171,10 @@ class PanelModel(FittedModel, Readable):
         return rows, 1, offsets_of(self, covariates, len(rows) // len(self.judges))
 
     def _checked(self, counts: ArrayLike) -> NDArray[Any]:
-        if isinstance(counts, Items | CountsItself):
-            counts = self.counts_of(counts)
-        rows = as_panel_counts(counts, self.judges).reshape(-1, 3)
+        rows = as_panel_counts(counts_alone(counts), self.judges).reshape(-1, 3)
         if self.provenance is not None:
             warn_of(self.provenance.differences(rows, fewer=False))
         return rows
-
-    def counts_of(self, votes: Any) -> NDArray[Any]:
-        """Return the (n, judges, 3) counts of items or votes, in the order of `Votes.items`."""
-        if isinstance(votes, Items):
-            return votes.of_judges(self.judges)
-        votes = votes if self.provenance is None else votes.as_fitted(self.provenance)
-        counts: NDArray[Any] = votes.items(judges=self.judges).counts
-        return counts
 
     @cached_property
     def _kernel(self) -> _core.Panel:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.errors import InputError, expect
-from btdagg._util.validation import require_rows
+from btdagg._util.validation import counts_alone, require_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class _MeanRule:
 
     def _sums(self, counts: Any) -> tuple[Any, Floats, Floats]:
         """Counts, their totals, and the sums of `n` votes if all others are the lowest."""
-        counts = self._model.scale.counts(counts)
+        counts = self._model.scale.counts(counts_alone(counts))
         sizes = counts.sum(axis=1)
         totals = np.rint(sizes)
         good = (np.abs(sizes - totals) <= 1e-6) & (totals <= self._n)

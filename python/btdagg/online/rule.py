@@ -16,6 +16,7 @@ from btdagg._util.validation import (
     as_integer,
     as_number,
     as_numbers,
+    counts_alone,
     require_rows,
     shaped,
 )
@@ -220,7 +221,7 @@ class StoppingRule(SavedAsJson):
         )
 
     def _columns(self, counts: ArrayLike) -> NDArray[Any]:
-        return self.model.scale.read_counts(counts)
+        return self.model.scale.read_counts(counts_alone(counts))
 
     def _of_items(self, counts: ArrayLike, covariates: Any, n_threads: int) -> tuple[Any, ...]:
         checked, threads = self._columns(counts), as_integer(n_threads, "n_threads", 1)

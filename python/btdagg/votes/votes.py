@@ -28,7 +28,7 @@ from btdagg.votes.items import Confidences, Facts, Items
 from btdagg.votes.join import all_items, join, on_sides
 from btdagg.votes.orders import about_orders
 from btdagg.votes.panel import panel_items
-from btdagg.votes.provenance import Provenance, warn_of
+from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTES, checked, parse
 from btdagg.votes.sides import Sides, require_one_pair, sides_of
@@ -191,23 +191,6 @@ class Votes(Table, CountsItself):
     def provenance(self) -> Provenance:
         """Where the votes are from, as their columns say."""
         return Provenance.of(self)
-
-    def as_fitted(self, origin: Provenance) -> Votes:
-        """Return the same votes with the strength of those that a model was fitted to.
-
-        A strength that was chosen stays. Warns where votes still count otherwise, and where the
-        model has no use for their strength.
-        """
-        votes, stated = self, self.provenance
-        is_alike = (stated.strength, stated.full_margins) == (origin.strength, origin.full_margins)
-        is_fixed = self.are_counts or self.is_chosen
-        if origin.strength == "none" and not is_fixed:
-            votes = self.signs()
-        elif origin.strength and not is_alike and not is_fixed:
-            votes = read_votes(self, **origin.how_to_read(self))
-            stated = votes.provenance
-        warn_of(origin.other_strength(stated.strength, stated.full_margins))
-        return votes
 
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item as `counts` does: `item` and a column for each vote."""
