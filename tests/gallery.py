@@ -58,7 +58,7 @@ def _gallery():
     scores = btdagg.evaluate(votes, gold, n_votes=[4, 8], aggregators=few_methods, protocol=short)
     chances = online.fit_votes(counts, labels)
     rule = online.StoppingRule.risk_bounded(model, 8, chances, epsilon=0.05)
-    items = btdagg.votes.Items.of(counts, labels)
+    items = btdagg.votes.as_items(counts, labels)
     monitor = online.DriftMonitor(counts)
     running = online.OnlineTally(rule=rule)
     running.add(["x", "y"], [1, 0], [0, 0])

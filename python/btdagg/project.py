@@ -441,9 +441,18 @@ class Project:
         return with_task(self.votes_of(votes, scale, model, signs=signs), gold), gold
 
     def votes_of(
-        self, table: Table, scale: Scale, model: Any = None, *, signs: bool = False
+        self,
+        table: Table,
+        scale: Scale,
+        model: Any = None,
+        *,
+        signs: bool = False,
+        is_decided: bool = False,
     ) -> Votes:
-        """Read votes as the project says, or a model's were; warn where their strength differs."""
+        """Read votes as the project says, or a model's were; warn where their strength differs.
+
+        `btdagg.decisions` warns of it by itself: then they are read for that.
+        """
         from btdagg.votes.provenance import warn_of
         from btdagg.votes.votes import read_votes
 
@@ -455,7 +464,8 @@ class Project:
             how |= origin.how_to_read(table)
         votes = read_votes(table, scale=scale, **how)
         stated = votes.provenance
-        warn_of(origin.other_strength(stated.strength, stated.full_margins))
+        if not is_decided:
+            warn_of(origin.other_strength(stated.strength, stated.full_margins))
         if not (is_chosen or votes.are_counts):
             warn_of(origin.unused_strength(table))
         return votes

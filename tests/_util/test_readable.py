@@ -35,7 +35,7 @@ class Untouchable:
 def test_a_repr_does_not_grow_with_the_data_and_does_not_look_at_it():
     counts, _ = simulated(30)
     large = np.zeros((1_000_000, 3), dtype=np.int64)
-    assert repr(btdagg.votes.Items.of(large)) == repr(btdagg.votes.Items.of(counts)).replace(
+    assert repr(btdagg.votes.as_items(large)) == repr(btdagg.votes.as_items(counts)).replace(
         "30", "1000000"
     )
     ids = np.array([Untouchable()] * 1000, dtype=object)

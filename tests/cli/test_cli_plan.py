@@ -121,7 +121,7 @@ def test_items_of_a_group_widen_the_interval(cli):
     how = {"n_items": 1000, "n_votes": [8], "n_labels": [25]}
     (alone, *_), (grouped, *_) = (
         plan(counts, gold, **how).budgets,
-        plan(btdagg.votes.Items.of(counts, gold, by_four), **how).budgets,
+        plan(btdagg.votes.as_items(counts, gold, by_four), **how).budgets,
     )
     assert 1.4 < (grouped.high - grouped.low) / (alone.high - alone.low) < 2.4
 

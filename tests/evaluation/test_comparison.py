@@ -12,7 +12,7 @@ from btdagg.datasets import simulate
 from btdagg.evaluation import CrossFit, GroupTest, RandomSplits
 from btdagg.evaluation.comparison import about_strength
 from btdagg.methods import Calibrated, Decided, MajorityVote
-from btdagg.votes import Confidences, Items
+from btdagg.votes import Confidences, as_items
 from refusals import refused
 
 N = 60
@@ -207,7 +207,7 @@ def test_a_panel_is_compared_with_one_of_its_judges():
     counts = np.stack([SAMPLE.counts, OTHER.counts], axis=1)
     few = Protocol(CrossFit(n_folds=3, n_repeats=1, n_refits=3), GroupTest())
     found = compare(counts, SAMPLE.counts, LABELS, protocol=few)
-    items = Items.of(counts, LABELS)
+    items = as_items(counts, LABELS)
     methods = [Calibrated(judges=("1", "2"))]
     panel = evaluate(items, LABELS, aggregators=methods, protocol=few)
     mean = panel.cells[0].methods[0].interval().mean
@@ -226,7 +226,7 @@ def test_a_panel_is_compared_with_one_of_its_judges():
 
 def test_items_without_a_decision_are_left_out():
     decided = np.where(np.arange(N) < 7, np.nan, LABELS)
-    few_shot = Items.of(SAMPLE.counts, decisions={"few_shot": decided})
+    few_shot = as_items(SAMPLE.counts, decisions={"few_shot": decided})
     methods = Decided("few_shot", "few-shot", some=True), Calibrated()
     found = compare(few_shot, SAMPLE.counts, LABELS, methods=methods, protocol=FEW)
     assert (found.n_items, found.n_only_first, found.n_only_second) == (N - 7, 0, 7)
@@ -290,19 +290,19 @@ def graded(margins, n=N):
     votes = np.repeat(LABELS[:n], 3)
     counts = tally(np.repeat(np.arange(n), 3), votes * np.repeat(margins, 3), full_margin=9)[1]
     signs = tally(np.repeat(np.arange(n), 3), votes)[1]
-    return Items.of(counts, LABELS[:n], GROUPS[:n]).with_facts({"signs": signs})
+    return as_items(counts, LABELS[:n], GROUPS[:n]).with_facts({"signs": signs})
 
 
 def test_a_line_says_whether_strength_is_better_than_signs():
     margins = np.where(SAMPLE.votes == LABELS[:, None], 9, 1) * SAMPLE.votes
     strength = tally(ITEMS, margins.ravel(), full_margin=9)[1]
     sure = Confidences(*(np.abs(strength) / 9 for _ in range(3)))
-    items = Items.of(strength, LABELS, GROUPS, confidences=sure)
+    items = as_items(strength, LABELS, GROUPS, confidences=sure)
     items = items.with_facts({"signs": SAMPLE.counts})
     signs = SAMPLE.counts
     (line,) = about_strength(items, "math")
     names = "whole votes", "strength"
-    both = Items.of(signs, confidences=sure), items
+    both = as_items(signs, confidences=sure), items
     assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
     assert line.startswith("math: better: strength, MAE 0.")
     weak = evaluate(items, LABELS, groups=GROUPS, aggregators=[Calibrated(prior="weak")])
@@ -318,6 +318,6 @@ def test_it_warns_where_strength_is_worse_and_there_are_labels_to_tell():
         assert line.startswith("warning: vote strength is worse than whole votes: MAE 0.")
         assert line.endswith("; leave strength out")
     assert about_strength(graded(margins[:19], 19)) == []
-    assert about_strength(Items.of(SAMPLE.counts, LABELS)) == []
-    assert about_strength(Items.of(items, np.ones(N))) == []
-    assert about_strength(Items.of(items, LABELS, ["g"] * N)) == []
+    assert about_strength(as_items(SAMPLE.counts, LABELS)) == []
+    assert about_strength(as_items(items, np.ones(N))) == []
+    assert about_strength(as_items(items, LABELS, ["g"] * N)) == []

@@ -16,7 +16,7 @@ from btdagg.evaluation.protocol import CROSS_FITTED
 from btdagg.methods import Calibrated, Decided, Isotonic, by_name
 from btdagg.paper import transfer_matrix
 from btdagg.paper.conditions import COMPARED
-from btdagg.votes import Items
+from btdagg.votes import Items, as_items
 from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -167,7 +167,7 @@ def test_methods_of_which_one_is_always_right_have_different_ranks():
     right, wrong = Decided("right"), Decided("wrong")
     gold = np.tile([-1, 0, 1], 10)
     decided = {"right": gold.astype(float), "wrong": np.tile([0.0, 1.0, 0.0], 10)}
-    evidence = Items.of(np.ones((30, 3), dtype=np.int64), decisions=decided)
+    evidence = as_items(np.ones((30, 3), dtype=np.int64), decisions=decided)
     found = comparison_of(evidence, gold, [wrong, right], protocol=CROSS_FITTED)
     assert found.rankings["mae"].ranks.tolist() == [2, 1]
     assert 2.0**-29 < found.rankings["mae"].pvalues[0, 1] < 0.001
@@ -287,7 +287,7 @@ def test_a_pair_that_is_in_two_tasks_shares_no_prompt():
 def test_refits_of_one_task_decide_another():
     """The interval of a transferred calibration is of models fitted to groups of its source."""
     first, second = (
-        Items.of(sample.counts, sample.labels)
+        as_items(sample.counts, sample.labels)
         for sample in (simulate("rb2-math", 40, 4, seed=1), simulate("rb2-focus", 60, 4, seed=2))
     )
     splitter = CrossFit(n_folds=4, n_repeats=2, n_refits=6, seed=3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from btdagg.methods import Calibrated, MajorityVote, RoundedMedian
-from btdagg.votes import Items
+from btdagg.votes import as_items
 from draws import distributions, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -16,7 +16,7 @@ def some_items(labels=(-1, 0, 1), n_items=120):
     rng = np.random.default_rng(6)
     gold = rng.choice(labels, n_items)
     p = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])[gold + 1]
-    return Items.of([rng.multinomial(5, row) for row in p], gold, np.arange(n_items) // 3)
+    return as_items([rng.multinomial(5, row) for row in p], gold, np.arange(n_items) // 3)
 
 
 def test_matrices_and_shares_equal_a_plain_count():

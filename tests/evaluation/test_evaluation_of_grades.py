@@ -16,7 +16,7 @@ from btdagg.evaluation.new_items import disagreement
 from btdagg.evaluation.parts import Neighbourhood
 from btdagg.methods import Calibrated, Constant, Isotonic, MajorityVote, RoundedMean, by_name
 from btdagg.report.tables import grades_table
-from btdagg.votes import Items
+from btdagg.votes import as_items
 from refusals import refused
 
 FIVE = Scale(range(1, 6))
@@ -211,8 +211,8 @@ def test_scales_of_two_ways_have_the_same_grades_and_belong_to_how_they_decide()
     assert error.value.argument == "label_scale"
     for own in (PAIRS, Scale((0, 1, 5))):
         with refused("scale", got="0-2", expected=str(own)):
-            compare(Items.of(counts, scale=own), counts, gold, scale=scale, **quick)
-    of_evidence = compare(Items.of(counts, scale=scale), counts[::-1], gold, scale=scale, **quick)
+            compare(as_items(counts, scale=own), counts, gold, scale=scale, **quick)
+    of_evidence = compare(as_items(counts, scale=scale), counts[::-1], gold, scale=scale, **quick)
     assert of_evidence.mae == compare(counts, counts[::-1], gold, scale=scale, **quick).mae
     with pytest.raises(InputError, match="the same votes, decided in the same way"):
         compare(counts, counts, gold, scale=(scale, Scale(range(3))), protocol=QUICK)
@@ -285,7 +285,7 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     n_raters = rng.integers(1, 4, 120)
     given = [of[:n] for of, n in zip(people, n_raters, strict=True)]
     ratings = np.array([[(of == grade).sum() for grade in FIVE.points] for of in given])
-    items = Items.of(counts, gold, np.arange(120) // 2, scale=FIVE).with_facts({"ratings": ratings})
+    items = as_items(counts, gold, np.arange(120) // 2, scale=FIVE).with_facts({"ratings": ratings})
     ((compared,),) = cross_scores([items], PLAIN, QUICK)
     scores = Scores((), (compared,))
     raters = compared.new_items.raters
@@ -304,7 +304,7 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     alpha = krippendorff.alpha(reliability_data=table, level_of_measurement="interval")
     assert f"alpha of the raters is {alpha:.2f}" in remark
     assert items[np.arange(9)].facts["ratings"].tolist() == ratings[:9].tolist()
-    alone = Items.of(counts, gold, scale=FIVE).with_facts({"ratings": np.minimum(ratings, 0)})
+    alone = as_items(counts, gold, scale=FIVE).with_facts({"ratings": np.minimum(ratings, 0)})
     ((compared,),) = cross_scores([alone], PLAIN, QUICK)
     assert compared.new_items.raters is None
 
@@ -312,7 +312,7 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
 def test_neighbours_are_the_other_parts_without_what_is_held_out():
     counts, gold = drawn(8, 60)
     few, own = drawn(9, 20)
-    around = {"b": (Items.of(counts, gold, scale=FIVE), np.arange(60).astype(str))}
+    around = {"b": (as_items(counts, gold, scale=FIVE), np.arange(60).astype(str))}
     near = Neighbourhood(np.arange(20).astype(str), around)
     (model,) = near.prior(np.arange(10))
     assert model == btdagg.calibrate(counts[10:], gold[10:], scale=FIVE).model
@@ -320,7 +320,7 @@ def test_neighbours_are_the_other_parts_without_what_is_held_out():
     assert method.name == "calibrated, neighbours"
     with pytest.raises(InputError, match="neighbours needs votes of other tasks"):
         method.fit(few, own)
-    items = Items.of(few, own, scale=FIVE)
+    items = as_items(few, own, scale=FIVE)
     ((compared,),) = cross_scores([items], [method], QUICK, neighbourhood=near)
     assert compared.calibrated == 0
     fitted = method.among([model]).fit(few, own).calibration

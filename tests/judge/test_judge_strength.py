@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from btdagg import InputError, calibrate, read_labels, read_votes, tally
+from btdagg import InputError, calibrate, decisions, read_labels, read_votes, tally
 from btdagg.judge import ChatReply, FunctionClient, Judging, VoteStore, judge
 from btdagg.judge.answers import AnswerFormat, verdict_probabilities
 from btdagg.judge.client import ChatRequest, Token
@@ -139,7 +139,7 @@ def test_a_rule_stops_by_the_strength_of_votes(tmp_path, options):
     ids, counts = read_votes(few, **model.provenance.how_to_read(all_votes)).counts()
     assert (counts % 1).any()
     assert rule.stops(counts).all()
-    of_all = dict(btdagg.decisions(all_votes, model).select("item", "label").rows())
+    of_all = dict(decisions(all_votes, model).select("item", "label").rows())
     assert dict(zip(ids, rule.decide(counts), strict=True)) == of_all
 
 

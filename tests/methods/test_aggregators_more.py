@@ -31,7 +31,7 @@ from btdagg.methods import (
 )
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import AGGREGATORS
-from btdagg.votes import Confidences, Items
+from btdagg.votes import Confidences, as_items
 from draws import comparison_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -141,7 +141,7 @@ def test_the_first_votes_of_an_item_decide_it():
 )
 def test_columns_that_does_not_fit_together_is_refused(given, message):
     with pytest.raises(InputError, match=message):
-        Items.of(np.array([[1, 2, 3]]), **given)
+        as_items(np.array([[1, 2, 3]]), **given)
 
 
 # Decisions of others
@@ -164,7 +164,7 @@ def test_decisions_are_read_and_given_back():
 
 
 def test_decisions_that_are_missing_are_named():
-    evidence = Items.of(np.ones((3, 3)), decisions={"gsa": [1, np.nan, np.nan]})
+    evidence = as_items(np.ones((3, 3)), decisions={"gsa": [1, np.nan, np.nan]})
     with pytest.raises(InputError, match=r"^'gsa' has no decision for 1 of 2 items, such as 2"):
         Decided("gsa").decide(evidence[[0, 2]])
     assert Decided("gsa").decide(evidence[[0]]).tolist() == [1]
@@ -291,4 +291,4 @@ def test_what_an_aggregator_needs_is_what_it_asks_for(name):
         return
     rest = Confidences(*np.ones((3, 4, 3))) if needs.confidences else None
     decided = {needs.decisions: labels} if needs.decisions else {}
-    assert len(method.decide(Items.of(counts, confidences=rest, decisions=decided))) == 4
+    assert len(method.decide(as_items(counts, confidences=rest, decisions=decided))) == 4

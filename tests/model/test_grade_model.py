@@ -236,18 +236,23 @@ def test_tables_of_grades_have_their_scale():
     fit, plain = quiet(votes, gold), quiet(counts, labels, FIVE)
     assert fit.model == plain.model == quiet(votes, gold, FIVE).model
     assert fit.model.provenance.judge == ("j",)
-    assert btdagg.decisions(votes, fit.model)["label"].to_list() == plain.model.decide(counts).tolist()
+    assert (
+        btdagg.decisions(votes, fit.model)["label"].to_list() == plain.model.decide(counts).tolist()
+    )
     for name in ("scale", "label_scale"):
         with refused(name, got="1,2", expected="1-5"):
             quiet(votes, gold, **{"scale": None, name: Scale((1, 2))})
     pairs = btdagg.read_votes({"item": ["a"], "vote": [1]})
     with refused("scale", got="1-5"):
         quiet(votes, gold, "1-5")
-    with refused("counts", got="those of -1..1 (B, tie, A, mirrored)", expected="those of 1-5"):
-        fit.model.decide(pairs)
+    with refused("items", got="those of -1..1 (B, tie, A, mirrored)", expected="those of 1-5"):
+        btdagg.decisions(pairs, fit.model)
     three = btdagg.read_votes({"item": ["a"], "score": [3]}, scale=Scale((1, 2, 3)))
-    with refused("counts", got="votes of 1-3"):
-        DavidsonModel(1, 2, 3).decide(three)
+    with refused("items", got="those of 1-3"):
+        btdagg.decisions(three, DavidsonModel(1, 2, 3))
+    for tables in (three, three.items()):
+        with refused("counts", got=type(tables).__name__):
+            fit.model.decide(tables)
 
 
 def test_a_model_is_drawn_and_tabulated():
@@ -557,7 +562,7 @@ def test_items_without_weight_are_as_if_absent():
 
 def test_other_bad_input_is_an_error():
     counts, labels = judged(4, FIVE, 11)
-    with refused("labels", got=[]):
+    with refused("labels", expected="at least one item"):
         quiet(counts[:0], labels[:0], FIVE)
     with refused("counts", row=0, got=[0] * 5):
         quiet(counts * 0, labels, FIVE)

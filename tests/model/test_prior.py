@@ -293,7 +293,7 @@ fit_prior, calibrate = btdagg.fit_prior, btdagg.calibrate
     ("call", "message"),
     [
         (lambda: fit_prior({}), "neighbours is empty, expected at least one"),
-        (lambda: fit_prior({"a": (NONE, [])}), "neighbour 'a': labels is empty, expected at least"),
+        (lambda: fit_prior({"a": (NONE, [])}), "neighbour 'a': labels is [], expected at least"),
         (lambda: fit_prior({"a": 3}), "neighbour 'a': expected a pair (counts, labels), or with"),
         (lambda: fit_prior([PAIR, (COUNTS, [1, 2, -1])]), "neighbour '2': labels[1] is 2, expect"),
         (lambda: fit_prior([PAIR], alpha=0), "alpha is 0, expected a number above 0"),

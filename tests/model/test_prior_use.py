@@ -16,7 +16,7 @@ from btdagg.evaluation.parts import Neighbourhood, belonging
 from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.model.calibration_set import Bounds
 from btdagg.model.posterior import refitted
-from btdagg.votes import Items
+from btdagg.votes import as_items
 
 TASKS = {"math": "rb2-math", "focus": "rb2-focus", "facts": "rb2-factuality"}
 
@@ -68,7 +68,7 @@ def test_a_threshold_has_the_least_absolute_error():
 def test_neighbours_never_see_what_is_held_out():
     counts, labels = np.tile([[0, 1, 7], [7, 1, 0], [1, 6, 1]], (4, 1)), np.tile([1, -1, 0], 4)
     own = np.array([f"g{i // 2}" for i in range(12)])
-    shares = Items.of(counts, labels)
+    shares = as_items(counts, labels)
     apart = np.array([f"h{i}" for i in range(12)])
     around = Neighbourhood(own, {"shares": (shares, own), "apart": (shares, apart)})
     held_out = np.array([0, 1, 6])  # of g0, and one of g3

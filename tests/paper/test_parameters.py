@@ -11,7 +11,7 @@ from btdagg import Bounds, Protocol, calibrate, majority_vote, read_labels, read
 from btdagg.evaluation import RandomSplits
 from btdagg.methods import Calibrated
 from btdagg.paper import fitted_parameters
-from btdagg.votes import Items
+from btdagg.votes import as_items
 from draws import random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -39,7 +39,7 @@ def some_items(n_items=150):
     rng = np.random.default_rng(3)
     labels = rng.integers(-1, 2, n_items)
     p = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])[labels + 1]
-    return Items.of([rng.multinomial(7, row) for row in p], labels, np.arange(n_items) // 3)
+    return as_items([rng.multinomial(7, row) for row in p], labels, np.arange(n_items) // 3)
 
 
 def test_parameters_are_those_of_every_fit():

@@ -8,7 +8,7 @@ from btdagg import Protocol, calibrate, read_labels, read_votes
 from btdagg.evaluation import RandomSplits
 from btdagg.methods import Calibrated
 from btdagg.paper import transfer_matrix
-from btdagg.votes import Items
+from btdagg.votes import as_items
 from draws import comparison_of, random_splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -19,7 +19,7 @@ def task(n_items, seed, tilt):
     labels = rng.choice([-1, 0, 1], n_items, p=[0.3, 0.4, 0.3])
     p = np.array([[0.6, tilt, 0.1], [0.4, tilt, 0.4], [0.1, tilt, 0.6]])[labels + 1]
     counts = np.array([rng.multinomial(8, row / row.sum()) for row in p])
-    return Items.of(counts, labels, np.arange(n_items) // 2)
+    return as_items(counts, labels, np.arange(n_items) // 2)
 
 
 @pytest.fixture(scope="module")

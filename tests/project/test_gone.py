@@ -117,6 +117,47 @@ COLUMNS_BY_THEIR_VALUES = {
     ),
     "instead": "names of columns; check prints what is missing and the key that says it",
 }
+FIELDS_OF_ITEMS = {
+    "names": (
+        "btdagg.estimates.certificate.Certificate._by_judge",
+        "btdagg.model.labelled.LabelledRows",
+        "btdagg.PanelModel.counts_of",
+        "btdagg.votes.Items.of",
+        "btdagg.votes.by_id.labelled_items",
+        "btdagg.votes.by_id.matched_items",
+        "btdagg.votes.join.labelled",
+        "btdagg.votes.votes.Votes.as_fitted",
+        *(
+            f"btdagg.votes.Items.{name}"
+            for name in (
+                "alone",
+                "by",
+                "confidences",
+                "decisions",
+                "groups",
+                "keys",
+                "label_rows",
+                "least_probability",
+                "n_unlabelled",
+                "n_without_votes",
+                "no_confidences",
+                "no_labels",
+                "probabilities",
+                "raters",
+                "ratings",
+                "remarks",
+                "shares",
+                "sides",
+                "signs",
+                "standings",
+                "strata",
+                "table",
+                "units",
+            )
+        ),
+    ),
+    "instead": "nine fields: facts by name, the draw (`sampling`) and the origin",
+}
 THEMES = [
     theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme
 ]

@@ -32,7 +32,7 @@ from btdagg.report.figures import (
     sweep_figures,
 )
 from btdagg.report.style import LABEL_COLOURS, SETTINGS
-from btdagg.votes import Items
+from btdagg.votes import as_items
 from draws import distributions as confusions
 from draws import transfer_of
 
@@ -47,7 +47,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(scope="module")
 def items():
     judge = simulate("rb2-factuality", 150, 6, seed=0)
-    return Items.of(judge.counts, judge.labels)
+    return as_items(judge.counts, judge.labels)
 
 
 def compared(names, rng, n_splits=3):

@@ -39,7 +39,7 @@ from btdagg.report.tables import (
     sweep_table,
 )
 from btdagg.report.wording import with_error
-from btdagg.votes import Items
+from btdagg.votes import as_items
 from draws import transfer_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
@@ -252,7 +252,7 @@ def items():
     rng = np.random.default_rng(3)
     labels = rng.choice([-1, 0, 1], 90)
     p = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])[labels + 1]
-    return Items.of([rng.multinomial(6, row) for row in p], labels)
+    return as_items([rng.multinomial(6, row) for row in p], labels)
 
 
 def test_parameters(items):

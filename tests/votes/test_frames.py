@@ -71,7 +71,7 @@ def assert_equal(found, wanted):
         lambda counts: btdagg.calibrate(counts, LABELS).model,
         lambda counts: str(btdagg.estimate(counts, np.where(np.arange(60) < 30, LABELS, np.nan))),
         lambda counts: online.fit_votes(counts, LABELS).components,
-        lambda counts: btdagg.votes.Items.of(counts).counts,
+        lambda counts: btdagg.votes.as_items(counts).counts,
         compared,
     ],
 )

@@ -1,6 +1,6 @@
 """One table of items gives functions what tables of votes and labels give them."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import polars as pl
@@ -158,3 +158,61 @@ def test_items_say_what_was_drawn_as_a_whole(more, units):
     votes = read_votes({"item": ["x", "y"], "vote": ["A", "B"]})
     items = votes.labelled(read_labels({"item": ["x", "y"], "label": ["A", "tie"], **more}))
     assert (None if items.sampling.units is None else items.sampling.units.tolist()) == units
+
+
+def test_items_have_nine_fields_and_a_fact_goes_through_every_selection():
+    names = [field.name for field in fields(Items)]
+    assert names[:4] == ["counts", "labels", "ids", "group"]
+    assert names[4:] == ["scale", "label_scale", "facts", "sampling", "origin"]
+    items = strong().items(gold()).with_facts({"language": np.array(["de", "en"] * (N // 2))})
+    for some in (items[3:9], items[np.arange(3, 9)], items.labelled()[np.arange(N) // 3 == 1]):
+        wanted = items.facts["language"][[int(name[1:]) for name in some.ids]]
+        assert some.facts["language"].tolist() == wanted.tolist()
+        assert some.column("language").to_list() == wanted.tolist()
+    assert items.with_covariates({"x": np.arange(N)}).facts["language"][1] == "en"
+    with pytest.raises(InputError, match="language has 3 rows, expected 40 as in counts"):
+        items.with_facts({"language": ["de"] * 3})
+
+
+def test_one_judge_is_a_panel_of_one():
+    counts = np.array([[1, 2, 5], [4, 3, 1], [0, 8, 0], [7, 1, 0]] * 4)
+    one, other = Items(counts=counts), Items(counts=counts[:, None])
+    assert one.counts.tolist() == other.counts.tolist() == counts[:, None].tolist()
+    assert one.pooled.tolist() == other.by_judge.tolist() == counts.tolist()
+    model = btdagg.DavidsonModel(1.2, 2.0, 0.8)
+    assert model.decide(one.counts).tolist() == model.decide(counts).tolist()
+    of_one, of_rows = (btdagg.calibrate(c, [1, -1, 0, -1] * 4).model for c in (one.counts, counts))
+    assert of_one == of_rows
+
+
+def test_labels_that_nobody_gave_take_no_memory():
+    items = Items(counts=np.ones((1000, 3), dtype=np.int64))
+    for some in (items, items[:10], items[np.arange(1000) % 2 == 0], items[[1, 2]]):
+        assert some.labels.shape == (len(some), 3)
+        assert some.labels.strides == (0, 0)
+        assert not some.is_labelled.any()
+
+
+@pytest.mark.parametrize("scale", [btdagg.PAIRS, Scale((1, 2, 3, 4)), Scale(range(1, 6))], ids=str)
+def test_the_one_label_of_an_item_is_that_of_its_raters(scale):
+    rng = np.random.default_rng(5)
+    n_raters = rng.integers(1, 7, 300)
+    given = [rng.choice(scale.points, n) for n in n_raters]
+    rows = [(k, r, int(label)) for k, own in enumerate(given) for r, label in enumerate(own)]
+    item, rater, label = zip(*rows, strict=True)
+    labels = read_labels({"item": item, "rater": rater, "label": label}, scale=scale)
+    votes = read_votes({"item": range(300), "vote": [int(scale.points[0])] * 300}, scale=scale)
+    items = votes.items(labels)
+    assert items.label.tolist() == labels.labels.tolist()
+    for own, one in zip(given, items.label.tolist(), strict=True):
+        if scale.mirrored:
+            numbers = [(own == point).sum() for point in scale.points]
+            most = max(numbers)
+            wanted = scale.points[numbers.index(most)] if numbers.count(most) == 1 else 0
+        else:
+            low, high = (
+                np.quantile(own, 0.5, method="lower"),
+                np.quantile(own, 0.5, method="higher"),
+            )
+            wanted = min(max(scale.middle_point, low), high)
+        assert one == wanted

@@ -191,11 +191,13 @@ class Reading(ProjectOption):
         wanted = parse_filters(self.filters).items()
         return {n if n in columns else self.project.name_of(n): values for n, values in wanted}
 
-    def votes(self, table: Table, model: AnyModel | None = None) -> Votes:
-        """Read votes as the project says, or a model's were."""
-        scale = self.project.scales(table, model=model)[0]
+    def votes(
+        self, table: Table, model: AnyModel | None = None, *, is_decided: bool = False
+    ) -> Votes:
+        """Read votes as the project says, or a model's were; see `Project.votes_of`."""
+        scale, signs = self.project.scales(table, model=model)[0], self.signs
         with differences_said():
-            return self.project.votes_of(table, scale, model, signs=self.signs)
+            return self.project.votes_of(table, scale, model, signs=signs, is_decided=is_decided)
 
     def data(
         self,

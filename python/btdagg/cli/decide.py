@@ -118,7 +118,7 @@ def decide(
     people = (("labels", place) for place in labels or ())
     raw = project.read(("votes", project.place("votes", votes)), *people)
     raw_votes, *raw_labels = reading.filtered(*raw)
-    table = reading.votes(raw_votes, fitted)
+    table = reading.votes(raw_votes, fitted, is_decided=True)
     how = project.how_labelled | {"scale": fitted.label_scale}
     gold = None if labels is None else _labels_of_people(raw_labels, table, how)
     with differences_said():

@@ -12,6 +12,7 @@ from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
 from btdagg._util.validation import column_names, columns_of
 from btdagg.model.covariates import columns_for
+from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Facts, Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.standings import sources_of, systems_in
@@ -219,7 +220,7 @@ def _counted(
             every = items.tally(n_votes)
             return every, counts_of(every, names), None
         items = items.items(judges=judges, n_votes=n_votes)
-    counted = Items.of(items, scale=fitted.scale)
+    counted = as_items(items, scale=fitted.scale)
     wanted = [covariate.name for covariate in fitted.covariates]
     if isinstance(items, Items) and not {*wanted} <= {*counted.covariates}:
         counted = counted.with_covariates(wanted, model=None if refresh else fitted)

@@ -16,14 +16,10 @@ from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_groups,
     as_integer,
-    as_losses,
-    as_names,
     as_panel_counts,
     distinct_rows,
     has_judges,
     require_rows,
-    same_index,
-    same_length,
 )
 from btdagg._util.wording import percent
 from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement
@@ -43,12 +39,11 @@ from btdagg.model.calibration_set import Bounds, quiet
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import refitted_cuts
-from btdagg.model.labelled import LabelledRows
 from btdagg.model.posterior import MANY, refitted
-from btdagg.votes.by_id import as_tables
-from btdagg.votes.items import Draw, Items, tables_only
+from btdagg.votes.by_id import as_items, as_tables
+from btdagg.votes.items import Items
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
-from btdagg.votes.scale import PAIRS, Scale, scales_of
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -156,37 +151,12 @@ def items_of(
         for argument in given:
             text = f"{argument} cannot be given with tables, which already have it"
             raise InputError(text, argument=argument)
-    scale, label_scale = scales_of(counts, labels, scale, label_scale)
-    if isinstance(labels, Labels):
-        expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
-        votes = tables_only(counts)
-        items: Items = votes.items(labels, by=by, systems=systems, judges=judges, n_votes=n_votes)
-        return items
+        of_tables: Any = {"systems": systems, "judges": judges, "n_votes": n_votes}
+        of_tables |= {"scale": scale, "label_scale": label_scale}
+        return as_items(counts, labels, partial=True, by=by, **of_tables)
     expect(n_votes is None, "n_votes", n_votes, "None without a table of votes")
-    same_index(counts=counts, labels=labels, by=by, **per_item)
-    columns = {name: _column(values, name) for name, values in {"by": by, **per_item}.items()}
-    shares, unlabelled = label_scale.shares(labels), Items.of(counts, scale=scale)
-    same_length("labels", len(shares), "counts", len(unlabelled))
-    facts = unlabelled.facts
-    if (by_item := columns.pop("by")) is not None:
-        facts = facts.with_columns({"by": by_item})
-    group = columns.pop("groups", None)
-    return replace(
-        unlabelled,
-        labels=shares,
-        label_scale=label_scale,
-        group=group,
-        facts=facts,
-        sampling=Draw(**columns),
-    )
-
-
-def _column(values: Any, name: str) -> Any:
-    if values is None or name == "least_probability":
-        return values
-    if name == "probabilities":
-        return as_losses(values, name, "(n,)")
-    return np.asarray(values, dtype=object) if name == "strata" else as_names(values, name)
+    scales: Any = {"scale": scale, "label_scale": label_scale}
+    return as_items(counts, labels, partial=True, by=by, **scales, **per_item)
 
 
 def said_of(population: Population, n_items: int) -> str:
@@ -329,8 +299,8 @@ def calibrated(
     known = {name: values[row] for name, values in (covariates or {}).items()}
     fields: Any = {"scale": scales[0], "label_scale": scales[1], "covariates": known or None}
     fields |= {"weights": outcomes[row, place], "groups": groups[row]}
-    rows = LabelledRows.of(counts[row], scales[1].labels[place], **fields)
-    return quiet(calibrate)(rows, prior=prior).model  # type: ignore[no-any-return]
+    fitted = quiet(calibrate)(counts[row], scales[1].labels[place], prior=prior, **fields)
+    return fitted.model  # type: ignore[no-any-return]
 
 
 def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:

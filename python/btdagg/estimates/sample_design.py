@@ -23,6 +23,7 @@ from btdagg._util.validation import (
 )
 from btdagg.estimates.deciding import decisions
 from btdagg.methods.majority import majority_vote
+from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
@@ -174,7 +175,7 @@ def choose(
     True
     """
     same_index(counts=counts, ids=ids, groups=groups)
-    items = Items.of(counts, scale=scale)
+    items = as_items(counts, scale=scale)
     if covariates is not None:
         expect(model is not None, "model", model, "one that was fitted with the covariates")
         items = items.with_covariates(covariates, model=model)
@@ -355,7 +356,7 @@ class Drawing:
         if self.items["item"].is_duplicated().any():  # in several tasks
             tasks = self.items["task"].fill_null("").to_list()
             ids = [f"{task}\0{item}" for task, item in zip(tasks, ids, strict=True)]
-        items = Items.of(self.counts, scale=self.scale)
+        items = as_items(self.counts, scale=self.scale)
         return _chosen(items, n, ids, self._units, design, seed, self._expected)
 
     def _table(self, chosen: ChosenItems, round_: int | pl.Series) -> pl.DataFrame:

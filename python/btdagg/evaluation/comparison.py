@@ -23,7 +23,7 @@ from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
 from btdagg.methods.registry import as_aggregator
 from btdagg.model.intervals import as_level
-from btdagg.votes.by_id import as_tables
+from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Draw, Items
 from btdagg.votes.join import join
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
@@ -334,7 +334,7 @@ def _labelled(
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}
     else:
-        items = Items.of(way, labels, groups, scale=scale, label_scale=label_scale)
+        items = as_items(way, labels, groups, scale=scale, label_scale=label_scale)
         items = items if covariates is None else items.with_covariates(covariates)
         ids = np.arange(len(items))  # whatever they are called
         units = ids if items.group is None else items.group

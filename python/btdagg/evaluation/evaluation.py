@@ -29,7 +29,7 @@ from btdagg.methods import Aggregator
 from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
 from btdagg.votes import Table
-from btdagg.votes.by_id import as_tables
+from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.join import join, labels_of, remarks_on_raters, require_labels, with_task
 from btdagg.votes.labels import Labels
@@ -153,7 +153,7 @@ def evaluate(
             if value is not None and name in ("n_votes", "by", "confidence", "neighbours"):
                 got = "these are items" if isinstance(votes, Items) else "labels is an array"
                 raise InputError(f"{name} is for tables of votes and labels, but {got}")
-        items = Items.of(votes, labels, groups, scale=scales[0], label_scale=scales[1])
+        items = as_items(votes, labels, groups, scale=scales[0], label_scale=scales[1])
         items = items if covariates is None else items.with_covariates(covariates)
         require_splits(items, protocol.splitter)  # errors of the splits come first
         items.require_two_labels()

@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._core import InputError
 from btdagg._util.validation import as_integer
-from btdagg.votes.by_id import matched_items
+from btdagg.votes.by_id import as_items
 from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ class Aggregator(Protocol):
     """Turns the votes of items into labels.
 
     It gets `btdagg.votes.Items`, which work as an array of counts, or a plain (n, 3) array in label
-    order; one that needs more than counts calls `Items.of`, and says so, or that it is slow to fit,
-    in `needs`. Its rule for ties does not depend on the order of votes, and swapping A and B
-    mirrors every label. A `btdagg.Calibration` that it fits is its `calibration`, which reports
-    use.
+    order; one that needs more than counts calls `btdagg.votes.as_items`, and says so, or that it is
+    slow to fit, in `needs`. Its rule for ties does not depend on the order of votes, and swapping A
+    and B mirrors every label. A `btdagg.Calibration` that it fits is its `calibration`, which
+    reports use.
     """
 
     @property
@@ -130,7 +130,7 @@ class OnScale:
     def _labelled(
         self, counts: Any, labels: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        items = matched_items(counts, labels, self.scale, self.label_scale)
+        items = as_items(counts, labels, scale=self.scale, label_scale=self.label_scale)
         return self._means(items.pooled), items.label.astype(np.float64)
 
     def _nearest(self, values: NDArray[np.float64], *, outward: bool = False) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from btdagg.model.covariates import columns_for
 from btdagg.model.grade_fit import refitted_cuts
 from btdagg.model.panel import calibrate_panel
 from btdagg.model.posterior import decisions_under, refitted
-from btdagg.votes.items import Items
+from btdagg.votes.by_id import as_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +85,12 @@ class Calibrated(OnScale, Readable):
         else:
             names += ["bounds", "prior"]
         how = {name: getattr(self, name) for name in names}
-        items: Any = Items.of(counts).with_judges(self.judges) if self.judges else counts
-        calibration = quiet(fit)(items, labels, **how)
+        given: Any = counts
+        if self.judges:
+            items = as_items(counts)
+            origin = replace(items.origin, judges=self.judges)
+            given = replace(items, counts=items.require_judges(self.judges), origin=origin)
+        calibration = quiet(fit)(given, labels, **how)
         object.__setattr__(self, "calibration", calibration)
         return self
 
@@ -97,7 +101,7 @@ class Calibrated(OnScale, Readable):
         more = {} if known is None else {"covariates": known}
         array: Any = counts
         if not isinstance(counts, np.ndarray):
-            items = Items.of(counts, scale=self.scale)
+            items = as_items(counts, scale=self.scale)
             array = items.require_judges(self.judges) if self.judges else items.pooled
         labels: NDArray[Any] = model.decide(array, **more)
         return labels

@@ -12,7 +12,7 @@ from btdagg._util.errors import expect
 from btdagg._util.readable import Readable
 from btdagg.methods.base import OnScale, fitted
 from btdagg.methods.majority import RoundedMedian
-from btdagg.votes.by_id import matched_items
+from btdagg.votes.by_id import as_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,7 @@ class FunctionMethod(OnScale, Readable):
 
     def fit(self, counts: ArrayLike, labels: ArrayLike) -> Self:
         """Keep counts (n, J) and labels (n,) for the function, and return itself."""
-        items = matched_items(counts, labels, self.scale, self.label_scale)
+        items = as_items(counts, labels, scale=self.scale, label_scale=self.label_scale)
         votes = self._checked(items.pooled)
         has_votes = votes.any(axis=1)
         kept = votes[has_votes], items.label[has_votes]

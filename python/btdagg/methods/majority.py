@@ -11,7 +11,7 @@ import numpy as np
 from btdagg._util.errors import one_of
 from btdagg._util.validation import as_checked_counts
 from btdagg.methods.base import ROUNDING, Needs, OnScale, WithoutFit
-from btdagg.votes.items import Items
+from btdagg.votes.by_id import as_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -56,7 +56,7 @@ class Voted(WithoutFit, OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,)."""
-        array = self._checked(Items.of(counts, scale=self.scale).votes)
+        array = self._checked(as_items(counts, scale=self.scale).votes)
         values = self.scale.rescaled(self._statistic(array), self.label_scale)
         return self._nearest(values, outward=self._outward and self.scale.mirrored)
 
@@ -138,7 +138,7 @@ class SoftSelfConsistency(WithoutFit, OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Label of each item, (n,), from items with confidences."""
-        items = Items.of(counts, scale=self.scale)
+        items = as_items(counts, scale=self.scale)
         confidences = items.require_confidences(self.name)
         votes, absolute = self.scale.counts(items.votes), 0.0
         if self.score == "product":
@@ -194,5 +194,5 @@ class Decided(WithoutFit, OnScale):
 
     def decide(self, counts: ArrayLike) -> NDArray[Any]:
         """Decision on each item, (n,); without one the item is named in an `InputError`."""
-        decided = Items.of(counts, scale=self.scale).require_decisions(self.column)
+        decided = as_items(counts, scale=self.scale).require_decisions(self.column)
         return np.asarray(self.label_scale.labels[decided + 1])

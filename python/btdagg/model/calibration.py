@@ -11,11 +11,9 @@ import numpy as np
 
 from btdagg._util.errors import expect
 from btdagg._util.validation import (
-    CountsItself,
     as_groups,
     as_integer,
     as_number,
-    has_judges,
 )
 from btdagg._util.wording import counted
 from btdagg.model.calibration_set import (
@@ -32,8 +30,8 @@ from btdagg.model.calibration_set import (
 from btdagg.model.covariates import Covariate, Design
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
-from btdagg.model.labelled import LabelledRows
-from btdagg.model.panel import calibrate_panel
+from btdagg.model.labelled import fitted_items
+from btdagg.model.panel import calibrated_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
 from btdagg.votes.items import Items
@@ -151,18 +149,27 @@ def calibrate(
     >>> calibration.model.decide_one(minus=1, tie=0, plus=11), calibration.at_bounds
     (1, ())
     """
-    given: Any = {"weights": weights, "provenance": provenance, "covariates": covariates}
-    given |= {"scale": scale, "label_scale": label_scale, "groups": groups}
     if isinstance(counts, Items) and counts.judges and labels is not None:
         counts = replace(counts, counts=counts.pooled, origin=replace(counts.origin, judges=()))
-    rows = counts if isinstance(counts, LabelledRows) else LabelledRows.of(counts, labels, **given)
-    counts, labels, weights, groups, known, *scales, provenance, _ = rows
-    if groups is not None:
-        groups = as_groups(groups, "counts", len(counts))
+    rows = fitted_items(
+        counts,
+        labels,
+        covariates=covariates,
+        weights=weights,
+        groups=groups,
+        scale=scale,
+        label_scale=label_scale,
+    )
+    items, weights, known = rows
+    counts, labels = items.by_judge, rows.labels
+    groups = None if items.group is None else as_groups(items.group, "counts", len(items))
+    provenance = items.provenance if provenance is None else provenance
+    scales = [items.scale, items.label_scale]
     scale, label_scale = scales
-    if not isinstance(counts, CountsItself) and has_judges(counts):
+    if counts.ndim == 3:
         _require({"bounds": bounds, "prior": prior}, "for a panel", bounds=None, prior=WEAK)
-        return quiet(calibrate_panel)(rows, alpha=alpha, kappa=kappa)
+        of_panel: Any = {"alpha": alpha, "kappa": kappa, "provenance": provenance}
+        return calibrated_panel(rows, items.judges, **of_panel)
     prior = prior_beside(prior, bounds)
     if not scale.mirrored:
         named = {"alpha": alpha, "kappa": kappa, "bounds": bounds}
@@ -185,9 +192,9 @@ def calibrate(
         offsets, weighted = known.offsets(fit.weights), known.weighted(fit.weights)
         prior = None if len(offsets) > ENOUGH else prior  # which looks at each item
     if prior is None:
-        items = calibration_set(counts, labels, weights, **smoothing, offsets=offsets)
+        gathered = calibration_set(counts, labels, weights, **smoothing, offsets=offsets)
         how = bounds or Bounds(), provenance, smoothing, n_threads
-        fitted = _of_least_drps(items, *how, weighted)
+        fitted = _of_least_drps(gathered, *how, weighted)
     else:
         given = counts, labels, weights, prior, *smoothing.values(), provenance, offsets, weighted
         given = *given, groups

@@ -21,12 +21,12 @@ from btdagg._util.validation import (
     as_labels,
     as_number,
     as_weights,
+    counts_alone,
     same_index,
     same_length,
 )
 from btdagg._util.wording import in_lines
 from btdagg.model.intervals import ParameterInterval, as_level
-from btdagg.votes.join import labelled
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -205,8 +205,7 @@ def calibration_set(
     offsets: NDArray[np.float64] | None = None,
 ) -> _core.CalibrationSet:
     """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows."""
-    counts, labels, _ = labelled(counts, labels, weights=weights)
-    rows = as_counts(counts)
+    rows = as_counts(counts_alone(counts))
     expect(labels is not None or weights is not None, "labels", None, "labels or soft weights")
     gold = None if labels is None else as_labels(labels)
     if gold is not None:

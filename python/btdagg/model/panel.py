@@ -40,7 +40,7 @@ from btdagg.model.covariates import (
     weights_in_words,
 )
 from btdagg.model.davidson import DavidsonModel, FittedModel
-from btdagg.model.labelled import LabelledRows
+from btdagg.model.labelled import FittedItems, fitted_items
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.join import join, with_task
@@ -297,28 +297,48 @@ def calibrate_panel(
     """
     counts, labels = as_tables(counts, labels, scale, label_scale)
     scales_of(counts, labels, scale, label_scale)[0].require_sides("a panel")
-    given: Any = {"weights": weights, "groups": groups, "covariates": covariates}
-    given |= {"scale": scale, "label_scale": label_scale, "provenance": provenance}
     if isinstance(counts, CountsItself):
         table: Any = counts
         votes = with_task(table, labels)
         expected = "None with votes; for weights pass the arrays of votes.items(panel=...)"
         expect(weights is None, "weights", weights, expected)
-        given["provenance"] = votes.provenance if provenance is None else provenance
         counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None
-    elif not isinstance(counts, Items | LabelledRows):
+        scale = label_scale = None
+    elif not isinstance(counts, Items):
         counts = as_panel_counts(counts)
-    rows = counts if isinstance(counts, LabelledRows) else LabelledRows.of(counts, labels, **given)
+    rows = fitted_items(
+        counts,
+        labels,
+        covariates=covariates,
+        weights=weights,
+        groups=groups,
+        scale=scale,
+        label_scale=label_scale,
+    )
+    provenance = rows.items.provenance if provenance is None else provenance
+    names = judges or rows.items.judges or None
+    return calibrated_panel(rows, names, alpha=alpha, kappa=kappa, seed=seed, provenance=provenance)
+
+
+def calibrated_panel(
+    rows: FittedItems,
+    judges: Sequence[str] | None,
+    *,
+    alpha: float,
+    kappa: float,
+    provenance: Provenance,
+    seed: int = 0,
+) -> Calibration:
+    """Fit a panel as `calibrate_panel` does, without its warnings."""
+    items, scales = rows.items, (rows.items.scale, rows.items.label_scale)
     expect(rows.labels is not None, "labels", None, "labels, or items that have them")
-    array = rows.counts if np.ndim(rows.counts) == 3 else np.asarray(rows.counts)[:, None]
-    array, gold = as_panel_counts(array), rows.label_scale.sides(rows.labels)
-    names = names_of_judges(judges or rows.judges or None, array.shape[1])
-    same_length("labels", len(gold), "counts", len(array))
+    array, gold = as_panel_counts(items.counts), scales[1].sides(rows.labels)
+    names = names_of_judges(judges, array.shape[1])
     alpha, kappa = as_number(alpha, "alpha"), as_number(kappa, "kappa")
     weight = effective_weights(rows.weights, len(gold))
     group = np.arange(len(gold))
-    if rows.groups is not None:
-        group = as_groups(rows.groups, "counts", len(gold))
+    if items.group is not None:
+        group = as_groups(items.group, "counts", len(gold))
     seed = as_integer(seed, "seed", 0)
     has_weight = weight > 0
     gold, weight = gold[has_weight], weight[has_weight]
@@ -327,7 +347,7 @@ def calibrate_panel(
     expected = f"at least two {what}s to cross-validate"
     expect(len(gold) >= 2 and group.max() >= 1, "labels", rows.labels, expected)
     heard = (array.sum(axis=2) > 0).any(axis=0)
-    expect(heard.any(), "counts", rows.counts, "votes of at least one judge")
+    expect(heard.any(), "counts", items.counts, "votes of at least one judge")
     most_votes = round(array.sum(axis=2).max())
     array = array[:, heard]
     known = rows.known or KnownOfItems((), np.empty((len(has_weight), 0)), ())
@@ -368,9 +388,8 @@ def calibrate_panel(
         alpha,
         kappa,
         unheard,
-        rows.provenance.of_fit(most_votes, len(gold)),
-        rows.scale,
-        rows.label_scale,
+        provenance.of_fit(most_votes, len(gold)),
+        *scales,
         weighed,
     )
     centres = ["equal weights", *listened] if n_judges > 1 else listened

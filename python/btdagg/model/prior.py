@@ -21,7 +21,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.model.calibration_set import calibration_set
-from btdagg.votes.by_id import labelled_items
+from btdagg.votes.by_id import counts_and_sides
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -244,7 +244,7 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
         items = counts.labelled(labels)
         counts, labels = items.by_judge, items.label_scale.sides(items.label)
         names += [items.ids, *([] if items.group is None else [items.group])]
-    votes, gold = labelled_items(counts, labels)
+    votes, gold = counts_and_sides(counts, labels)
     if held_out:
         expect(names, "leave_out", held_out, "None, since the items have no ids or groups")
         kept = np.ones(len(votes), dtype=np.bool_)

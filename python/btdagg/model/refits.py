@@ -27,9 +27,9 @@ from btdagg.model.intervals import (
     distinct_items,
     stability_of,
 )
-from btdagg.model.labelled import LabelledRows
+from btdagg.model.labelled import FittedItems, fitted_items
 from btdagg.model.posterior import Posterior, decisions_under, refitted
-from btdagg.votes.by_id import labelled_items
+from btdagg.votes.by_id import counts_and_sides
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS
 
@@ -194,15 +194,17 @@ def bootstrap(
     n_refits, seed = as_integer(n_refits, "n_refits", 2), as_integer(seed, "seed", 0)
     level, n_threads = as_level(level), as_integer(n_threads, "n_threads", 1)
     prior = prior_beside(prior, options.get("bounds"))
-    rows = LabelledRows.of(counts, labels, groups=groups, covariates=covariates)
+    rows = fitted_items(counts, labels, groups=groups, covariates=covariates)
+    items = rows.items
     expected = "votes of pairs; btdagg.calibrate takes grades"
-    expect(rows.scale == PAIRS, "counts", f"votes of {rows.scale}", expected)
-    rows.label_scale.places(rows.labels)  # whose errors name the row
+    expect(items.scale == PAIRS, "counts", f"votes of {items.scale}", expected)
+    expect(rows.labels is not None, "labels", None, "a label of every item")
     how: Any = {"prior": prior, "n_threads": n_threads, **options}
-    calibration = quiet(calibrate)(rows, **how)  # what it warns of is in it
+    # What it warns of is in it.
+    calibration = quiet(calibrate)(counts, labels, groups=groups, covariates=covariates, **how)
     model, bounds = calibration.model, options.get("bounds") or Bounds()
     known = None if rows.known is None else rows.known.columns
-    cells = _cells_of(rows.counts, rows.labels, rows.groups, known)
+    cells = _cells_of(items.pooled, rows.labels, items.group, known)
     shares = cells.repeats @ cells.units / (cells.repeats @ cells.units).sum()
 
     def errors_of(decided: NDArray[np.int8]) -> NDArray[np.int64]:
@@ -243,15 +245,15 @@ def bootstrap(
 
 
 def _intervals(
-    calibration: Calibration, rows: LabelledRows, bounds: Bounds, level: float
+    calibration: Calibration, rows: FittedItems, bounds: Bounds, level: float
 ) -> dict[str, ParameterInterval]:
     """Return intervals of beta, nu and gamma, within the bounds of the fit."""
     model, posterior = calibration.model, calibration.posterior
     if posterior is None:  # of a fit without a prior
         offsets = None if rows.known is None else rows.known.columns @ _weights_of(model)
-        groups = rows.groups
-        groups = None if groups is None else as_groups(groups, "counts", len(rows.counts))
-        given = rows.counts, rows.label_scale.sides(rows.labels), None, WEAK
+        items = rows.items
+        groups = None if items.group is None else as_groups(items.group, "counts", len(items))
+        given = items.pooled, items.label_scale.sides(items.label), None, WEAK
         how: Any = {"offsets": offsets, "covariates": model.covariates, "groups": groups}
         origin = model.provenance or Provenance()
         posterior = Posterior.of(*given, model.alpha, model.kappa, origin, **how)
@@ -320,7 +322,7 @@ def _cells_of(
 ) -> _Cells:
     from scipy.sparse import coo_array, csr_array, eye_array
 
-    checked, gold = labelled_items(counts, labels)
+    checked, gold = counts_and_sides(counts, labels)
     table = checked.astype(np.float64)
     known = np.empty((len(table), 0)) if known is None else known
     first, cell = distinct_rows(*table.T, gold, *known.T)
@@ -331,5 +333,5 @@ def _cells_of(
         shape = (len(repeats), len(first))
         units = csr_array(coo_array((np.ones(len(cell)), (names, cell)), shape=shape))
     expected = f"at least two {'items' if groups is None else 'groups'}"
-    expect(repeats.sum() >= 2, "counts", counts, expected)
+    expect(repeats.sum() >= 2, "counts", checked.tolist(), expected)
     return _Cells(np.ascontiguousarray(table[first]), gold[first], units, repeats, known[first])

@@ -32,7 +32,7 @@ from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
-from btdagg.votes.by_id import matched_items
+from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
 
@@ -195,7 +195,8 @@ def plan(
     sizes, budgets = _numbers(n_labels, "n_labels", 2), _numbers(n_votes, "n_votes", 1, 128)
     expect(population in ("new", "finite"), "population", population, "'new' or 'finite'")
     said = (scale, label_scale) if model is None else (model.scale, model.label_scale)
-    pilot = matched_items(counts, labels, **dict(zip(("scale", "label_scale"), said, strict=True)))
+    pilot = as_items(counts, labels, scale=said[0], label_scale=said[1])
+    pilot = pilot if pilot.is_labelled.all() else pilot.labelled()
     if covariates is not None:
         pilot = pilot.with_covariates(covariates, model=model)
     if model is not None:
@@ -255,7 +256,7 @@ def _errors(
     most = max(int(np.median(counts.sum(axis=1))), 1)
     numbers = sorted({min(n, most) for n in budgets})
     errors = {
-        n: _cross_fitted(Items.of(_some(counts, n, votes, rng), gold, groups), method, seed)
+        n: _cross_fitted(as_items(_some(counts, n, votes, rng), gold, groups), method, seed)
         for n in numbers
     }
     for n in budgets:
@@ -429,7 +430,7 @@ def _by_labels(
                 model = fit(*sample, prior=prior, alpha=alpha, kappa=kappa).model
                 world[place, number] = _error(model, states, joint) - least
     *of_sizes, of_pilot = excess.mean(axis=(0, 2)).tolist()
-    items = Items.of(_some(counts, n, _distribution(counts, gold), rng), gold, groups)
+    items = as_items(_some(counts, n, _distribution(counts, gold), rng), gold, groups)
     method, costs = (
         Calibrated(prior=prior, alpha=alpha, kappa=kappa),
         dict(zip(sizes, of_sizes, strict=True)),

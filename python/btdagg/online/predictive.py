@@ -12,7 +12,7 @@ import numpy as np
 
 from btdagg import _core
 from btdagg._util.validation import as_integer, as_number, require_rows
-from btdagg.votes.by_id import labelled_items
+from btdagg.votes.by_id import counts_and_sides
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -109,7 +109,7 @@ def fit_votes(
     rules they have the lossless one, which needs no distribution. `scale` and `label_scale` are as
     for `btdagg.calibrate`.
     """
-    checked, gold = labelled_items(counts, labels, scale, label_scale)
+    checked, gold = counts_and_sides(counts, labels, scale, label_scale)
     expected = (
         "whole votes; votes with strength have the lossless rule, which needs no distribution"
     )

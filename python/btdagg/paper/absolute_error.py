@@ -17,7 +17,7 @@ from btdagg.evaluation import discrete_ranked_probability_score
 from btdagg.methods import Calibrated, Needs
 from btdagg.model import CalibrationWarning
 from btdagg.paper.corners import Corners, corners, log_lead
-from btdagg.votes import Items, Table
+from btdagg.votes import Items, Table, as_items
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -131,7 +131,7 @@ class DavidsonMae(Readable):
         text = f"{self.name} is not fitted: call fit with labelled counts first"
         forbid(self.calibration is None, text)
         assert self.calibration is not None
-        return np.asarray(self.calibration.model.decide(counts))
+        return np.asarray(self.calibration.model.decide(as_items(counts).pooled))
 
 
 def _fitted(
@@ -143,7 +143,7 @@ def _fitted(
     scale: Scale | None,
     label_scale: Scale | None,
 ) -> MaeCalibration:
-    given = Items.of(counts, labels, scale=scale, label_scale=label_scale).labelled()
+    given = as_items(counts, labels, scale=scale, label_scale=label_scale).labelled()
     given.scale.require_sides("a fit by absolute error")
     rows, gold = given.scale.counts(given.pooled), given.label_scale.sides(given.label)
     bounds = Bounds() if bounds is None else bounds

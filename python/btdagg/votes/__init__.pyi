@@ -1,3 +1,6 @@
+from .by_id import (
+    as_items as as_items,
+)
 from .items import (
     Confidences as Confidences,
 )

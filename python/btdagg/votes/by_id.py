@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError
-from btdagg._util.validation import CountsItself, as_checked_counts, column_names
-from btdagg.votes.items import Items
+from btdagg._util.errors import InputError, expect
+from btdagg._util.validation import (
+    CountsItself,
+    as_checked_counts,
+    as_losses,
+    as_names,
+    column_names,
+    same_index,
+    same_length,
+)
+from btdagg.votes.items import Confidences, Draw, Items
 from btdagg.votes.join import join
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.scale import Scale
+from btdagg.votes.scale import PAIRS, Scale, scales_of
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.table import Table
 from btdagg.votes.votes import read_votes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 _IDS = {"item", *ITEM_NAMES}
 
@@ -52,22 +61,143 @@ def as_tables(
     return counts, labels
 
 
-def matched_items(
-    counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
+def as_items(
+    counts: Any,
+    labels: Any = None,
+    groups: Any = None,
+    *,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
+    partial: bool = False,
+    weights: Any = None,
+    covariates: Any = None,
+    probabilities: Any = None,
+    units: Any = None,
+    strata: Any = None,
+    least_probability: float | None = None,
+    by: Any = None,
+    confidences: Confidences | None = None,
+    decisions: Mapping[str, ArrayLike] | None = None,
+    **of_tables: Any,
 ) -> Items:
-    """Return items of votes and labels, by id where both have ids."""
-    has_labels = labels is not None
+    """Return items unchanged, or make them of tables, data frames or arrays.
+
+    Parameters
+    ----------
+    counts : Items, Votes, data frame, or (n, J) or (n, judges, J) array
+    labels : Labels, data frame or series with ids, (n,) array of points, (n, K) of shares, or None
+        Tables are joined with the votes by id; arrays have a row for each item. None with items
+        that hold their own.
+    groups : (n,) array, optional
+        Group of each item; tables have their own.
+    scale, label_scale : Scale, optional
+        Scales of arrays; by default pairs, and that of the votes.
+    partial : bool
+        Whether items may lack a label: NaN or None in an array. Tables then keep those items.
+    weights : (n,) array, optional
+        Weight of each item, the fact ``"weights"``.
+    covariates : optional
+        See `Items.with_covariates`.
+    probabilities, units, strata, least_probability : optional
+        How the labelled items were drawn, see `Draw`.
+    by : (n,) array, or with tables the name of a column; optional
+        What estimates are split by.
+    confidences : Confidences, optional
+        Confidences of the votes.
+    decisions : mapping of str to (n,) array, optional
+        Decisions made elsewhere: -1, 0, 1, or NaN where there is none.
+    of_tables : optional
+        With tables, `systems`, `judges` and `n_votes` of `Votes.items`.
+    """
     counts, labels = as_tables(counts, labels, scale, label_scale)
-    if has_labels and labels is None:
-        counts = counts.labelled()
-    return Items.of(counts, labels, scale=scale, label_scale=label_scale)
+    if isinstance(labels, Labels):
+        scales_of(counts, labels, scale, label_scale)
+        items = _of_tables(counts, labels, weights, partial, covariates, by, of_tables)
+        by = None
+    else:
+        aligned = {"groups": groups, "by": by, "weights": weights, "probabilities": probabilities}
+        aligned |= {"units": units, "strata": strata, "covariates": covariates}
+        same_index(counts=counts, labels=labels, **aligned)
+        items = _of_arrays(counts, labels, scale, label_scale, partial)
+    if groups is not None:
+        items = replace(items, group=as_names(groups, "groups"))
+    if any(value is not None for value in (probabilities, units, strata, least_probability)):
+        draw = Draw(
+            None if probabilities is None else as_losses(probabilities, "probabilities", "(n,)"),
+            None if units is None else as_names(units, "units"),
+            None if strata is None else np.asarray(strata, dtype=object),
+            least_probability,
+        )
+        items = replace(items, sampling=draw)
+    columns: dict[str, Any] = {} if confidences is None else {"confidences": confidences}
+    columns |= {} if by is None else {"by": as_names(by, "by")}
+    columns |= {} if weights is None else {"weights": np.asarray(weights)}
+    for name, decided in (decisions or {}).items():
+        places = PAIRS.places(decided, f"decisions of {name}", partial=True)
+        columns[f"decision {name}"] = np.where(places < 0, np.nan, places - 1.0)
+    items = items.with_facts(columns) if columns else items
+    return items if covariates is None else items.with_covariates(covariates)
 
 
-def labelled_items(
+def _of_tables(
+    counts: Any,
+    labels: Labels,
+    weights: Any,
+    partial: bool,
+    covariates: Any,
+    by: Any,
+    more: dict[str, Any],
+) -> Items:
+    votes = tables_only(counts, weights)
+    if partial:
+        expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
+        items: Items = votes.items(labels, by=by, **more)
+    elif covariates is None:
+        items = votes.labelled(labels)
+    else:
+        items = votes.with_labels(labels)
+    return items
+
+
+def _of_arrays(
+    counts: Any, labels: Any, scale: Scale | None, label_scale: Scale | None, partial: bool
+) -> Items:
+    scale, label_scale = scales_of(counts, labels, scale, label_scale)
+    if labels is not None and partial:
+        labels = label_scale.shares(labels)
+    items: Items = counts
+    if isinstance(counts, CountsItself):
+        items = counts.items()
+    elif not isinstance(counts, Items):
+        items = Items(counts=counts, scale=scale)
+    if labels is None:
+        return items
+    if not partial:
+        items.scale.require_votes(items.scale.counts(items.pooled))
+        places = label_scale.places(labels)
+        expect(len(places), "labels", [], "at least one item")
+        labels = label_scale.labels[places]
+    same_length("labels", len(labels), "counts", len(items))
+    return replace(items, labels=labels, label_scale=label_scale)
+
+
+def tables_only(counts: Any, weights: Any = None) -> Any:
+    """Return votes that are a table, as labels are."""
+    if not isinstance(counts, CountsItself) or weights is not None:
+        name = "counts" if weights is None else "weights"
+        raise InputError(
+            f"labels are a table but {name} is an array: pass the votes from read_votes, or the "
+            "arrays of btdagg.align(ids, counts, labels)",
+            argument=name,
+        )
+    return counts
+
+
+def counts_and_sides(
     counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
     """Return checked counts, (n, 3), and labels -1, 0 and 1, (n,), of at least one item."""
-    items = matched_items(counts, labels, scale, label_scale)
+    items = as_items(counts, labels, scale=scale, label_scale=label_scale)
     return as_checked_counts(items.pooled), items.label_scale.sides(items.label)
 
 

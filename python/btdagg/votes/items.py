@@ -14,17 +14,15 @@ from btdagg._util.folds import numbered
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import (
-    CountsItself,
-    as_names,
     as_panel_counts,
     has_judges,
     names_of_judges,
-    same_index,
     same_length,
     unmasked,
 )
-from btdagg.votes.labels import RATERS, Labels, OnRaters, n_disputed, rater_remarks, shares_in
-from btdagg.votes.scale import PAIRS, Scale, scales_of
+from btdagg.votes.labels import RATERS, OnRaters, n_disputed, rater_remarks, shares_in
+from btdagg.votes.provenance import Provenance
+from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.table import facts_of, listing
 
@@ -261,58 +259,6 @@ class Items(Readable):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of(
-        cls,
-        counts: Any,
-        labels: Any = None,
-        groups: Any = None,
-        *,
-        scale: Scale | None = None,
-        label_scale: Scale | None = None,
-        confidences: Confidences | None = None,
-        decisions: Mapping[str, ArrayLike] | None = None,
-    ) -> Self:
-        """Return items unchanged, or make them of tables or of arrays; all need a label, or none.
-
-        Parameters
-        ----------
-        counts : Items, Votes, or (n, J) or (n, judges, J) array
-        labels : Labels with `Votes`, or (n,) array of points of their scale, or None
-        groups : (n,) array, optional
-            Group of each item; tables have their own.
-        scale, label_scale : Scale, optional
-            Scales of arrays; by default pairs, and that of the votes.
-        confidences : Confidences, optional
-            Confidences of the votes.
-        decisions : mapping of str to (n,) array, optional
-            Decisions made elsewhere: -1, 0, 1, or NaN where there is none.
-        """
-        if confidences is not None or decisions:
-            columns: dict[str, Any] = {} if confidences is None else {"confidences": confidences}
-            for name, decided in (decisions or {}).items():
-                places = PAIRS.places(decided, f"decisions of {name}", partial=True)
-                columns[f"decision {name}"] = np.where(places < 0, np.nan, places - 1.0)
-            items = cls.of(counts, labels, groups, scale=scale, label_scale=label_scale)
-            return items.with_facts(columns)
-        if labels is None:
-            if isinstance(counts, CountsItself):
-                counted: Self = counts.items()
-                return counted
-            return counts if isinstance(counts, cls) else cls(counts=counts, scale=scale or PAIRS)
-        scale, label_scale = scales_of(counts, labels, scale, label_scale)
-        if isinstance(labels, Labels):
-            joined: Self = tables_only(counts).labelled(labels)
-            return joined if groups is None else replace(joined, group=as_names(groups, "groups"))
-        unlabelled = cls.of(counts, scale=scale)
-        unlabelled.scale.require_votes(unlabelled.scale.counts(unlabelled.pooled))
-        gold = label_scale.labels[label_scale.places(labels)]
-        forbid(not len(gold), "labels is empty, expected at least one item", "labels")
-        same_length("labels", len(gold), "counts", len(unlabelled))
-        same_index(counts=counts, labels=labels, groups=groups)
-        group = unlabelled.group if groups is None else as_names(groups, "groups")
-        return replace(unlabelled, labels=gold, group=group, label_scale=label_scale)
-
-    @classmethod
     def joined(cls, parts: Sequence[Items], *, facts: Facts, **fields: Any) -> Self:
         """Return the items of several parts, one after the other, with facts of all of them."""
         columns = {
@@ -369,6 +315,11 @@ class Items(Readable):
     def judges(self) -> tuple[str, ...]:
         """Judges of a panel, in the order of the columns of the counts."""
         return self.origin.judges
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the votes are from, as their table says."""
+        return Provenance() if self.facts.votes is None else self.facts.votes.provenance
 
     @cached_property
     def pooled(self) -> NDArray[Any]:
@@ -758,15 +709,3 @@ def _rows_of(values: Any, rows: NDArray[Any]) -> Any:
     if _is_none(values):
         return _none(int(rows.sum()) if rows.dtype == np.bool_ else len(rows), values.shape[1])
     return values[rows]
-
-
-def tables_only(counts: Any, weights: Any = None) -> Any:
-    """Return votes that are a table, as labels are."""
-    if not isinstance(counts, CountsItself) or weights is not None:
-        name = "counts" if weights is None else "weights"
-        raise InputError(
-            f"labels are a table but {name} is an array: pass the votes from read_votes, or the "
-            "arrays of btdagg.align(ids, counts, labels)",
-            argument=name,
-        )
-    return counts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect, forbid, of_kind
+from btdagg._util.errors import InputError, forbid, of_kind
 from btdagg._util.lazy import pl
 from btdagg._util.validation import (
     as_counts,
@@ -22,10 +22,10 @@ from btdagg._util.validation import (
     shaped,
     unmasked,
 )
-from btdagg.votes.items import Confidences, Draw, Facts, Items, Origin, tables_only
+from btdagg.votes.items import Confidences, Draw, Facts, Items, Origin
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.orders import about_orders
-from btdagg.votes.scale import PAIRS, Scale, require_alike
+from btdagg.votes.scale import PAIRS, require_alike
 from btdagg.votes.standings import systems_in
 from btdagg.votes.table import AnyTable, Table, as_text, facts_of, ids_of, listing, require, text
 from btdagg.votes.words import about_words
@@ -143,18 +143,6 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
     shaped(ids, "ids", (), "one dimension")
     same_length("counts", len(counts), "ids", len(ids))
     return join(None, labels, Items(counts=counts, ids=ids)).labelled()
-
-
-def labelled(
-    counts: Any, labels: Any, groups: Any = None, weights: Any = None, scale: Scale = PAIRS
-) -> tuple[Any, Any, Any]:
-    """Return counts, labels and groups of the same items: tables are joined, arrays as they are."""
-    if not isinstance(labels, Labels):
-        return counts, labels, groups
-    items = tables_only(counts, weights).labelled(labels)
-    expected = "votes of pairs; btdagg.calibrate takes grades"
-    expect(items.scale == scale, "counts", f"votes of {items.scale}", expected)
-    return items.pooled, items.label, items.group if groups is None else groups
 
 
 def require_labels(labels: object) -> None:
