@@ -126,16 +126,16 @@ def estimates(cells, n_labels: int, designs: tuple[str, ...], n_draws: int) -> N
     covered: dict[str, list[np.ndarray]] = {design: [] for design in designs}
     ratios: dict[str, list[np.ndarray]] = {design: [] for design in designs}
     for name, items in cells:
-        tallies = {design: Tally(items.labels) for design in designs}
+        tallies = {design: Tally(items.label) for design in designs}
         for draw in range(n_draws):
-            rows = np.random.default_rng(draw).integers(len(items.labels), size=N_ITEMS)
+            rows = np.random.default_rng(draw).integers(len(items.label), size=N_ITEMS)
             for design, tally in tallies.items():
-                chosen, probabilities = drawn(design, items.counts[rows], n_labels, draw)
+                chosen, probabilities = drawn(design, items.pooled[rows], n_labels, draw)
                 labels = np.full(N_ITEMS, np.nan)
-                labels[chosen] = items.labels[rows[chosen]]
-                counts = items.counts[rows]
+                labels[chosen] = items.label[rows[chosen]]
+                counts = items.pooled[rows]
                 tally.add(btdagg.estimate(counts, labels, probabilities=probabilities))
-        shown = [f"{bound:.3f}" for bound in bounds(items.counts, items.labels)]
+        shown = [f"{bound:.3f}" for bound in bounds(items.pooled, items.label)]
         print(f"{name}: bounds {' '.join(shown)}")
         add_rows(tallies, covered, ratios)
     summary(covered, ratios)
@@ -173,19 +173,19 @@ def in_groups(cells, n_draws: int) -> None:
     covered: dict[str, list[np.ndarray]] = {design: [] for design in designs}
     ratios: dict[str, list[np.ndarray]] = {design: [] for design in designs}
     for name, items in cells:
-        numbers = np.unique(items.groups, return_inverse=True)[1]
+        numbers = np.unique(items.group, return_inverse=True)[1]
         prompts = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
-        tallies = {design: Tally(items.labels) for design in designs}
+        tallies = {design: Tally(items.label) for design in designs}
         for draw in range(n_draws):
             picked = np.random.default_rng(draw).integers(len(prompts), size=len(prompts))
             rows = np.concatenate([prompts[number] for number in picked])
             groups = np.repeat(np.arange(len(picked)), [len(prompts[number]) for number in picked])
             for design, tally in tallies.items():
-                chosen = choose(items.counts[rows], 60, groups=groups, design=design, seed=draw)
+                chosen = choose(items.pooled[rows], 60, groups=groups, design=design, seed=draw)
                 labels = np.full(len(rows), np.nan)
-                labels[chosen.rows] = items.labels[rows[chosen.rows]]
+                labels[chosen.rows] = items.label[rows[chosen.rows]]
                 found = btdagg.estimate(
-                    items.counts[rows], labels, groups=groups, probabilities=chosen.probabilities
+                    items.pooled[rows], labels, groups=groups, probabilities=chosen.probabilities
                 )
                 tally.add(found)
         print(name)
@@ -200,14 +200,14 @@ def calibrations(name: str, cells, n_draws: int) -> None:
         errors = np.empty((len(cells), n_draws, len(designs)))
         for cell, (_, items) in enumerate(cells):
             for draw in range(n_draws):
-                order = np.random.default_rng([draw, n_labels]).permutation(len(items.labels))
+                order = np.random.default_rng([draw, n_labels]).permutation(len(items.label))
                 pool, rest = order[:N_POOL], order[N_POOL:]
                 for place, design in enumerate(designs):
-                    rows = pool[drawn(design, items.counts[pool], n_labels, draw)[0]]
-                    known = items.counts[rows], items.labels[rows]
+                    rows = pool[drawn(design, items.pooled[pool], n_labels, draw)[0]]
+                    known = items.pooled[rows], items.label[rows]
                     model = btdagg.calibrate(*known, prior="weak").model
-                    decided = model.decide(items.counts[rest])
-                    errors[cell, draw, place] = np.abs(decided - items.labels[rest]).mean()
+                    decided = model.decide(items.pooled[rest])
+                    errors[cell, draw, place] = np.abs(decided - items.label[rest]).mean()
         away = errors - errors[:, :, :1]
         spread = np.sqrt((away.var(axis=1) / n_draws).mean(axis=0) / len(cells))
         shown = [f"{design} {errors[..., k].mean():.4f}" for k, design in enumerate(designs[:1])]

@@ -68,32 +68,32 @@ def labelled(folder, judge, task):
     votes = btdagg.read_votes(folder / "votes.parquet").filter(where)
     gold = btdagg.read_labels(folder / "labels.csv")
     items = votes.labelled(gold)
-    return items, votes.signs().labelled(gold).counts
+    return items, votes.signs().labelled(gold).pooled
 
 
 def real(folder, judge, task, size, n_sets, *, grouped):
     (own, signs), (beside, _) = (labelled(folder, name, task) for name in (judge, BESIDE[judge]))
     row_of = {item: row for row, item in enumerate(beside.ids.tolist())}
     both = [row for row, item in enumerate(own.ids.tolist()) if item in row_of]
-    second = beside.counts[[row_of[item] for item in own.ids[both].tolist()]]
-    pair = np.stack([own.counts[both], second], axis=1)
+    second = beside.pooled[[row_of[item] for item in own.ids[both].tolist()]]
+    pair = np.stack([own.pooled[both], second], axis=1)
     level, held = [], []
     for seed in range(n_sets):
         rng = np.random.default_rng([size, grouped, seed])
-        prompts = rng.permutation(np.unique(own.groups))[:size]
-        of_drawn = np.isin(own.groups, prompts)
+        prompts = rng.permutation(np.unique(own.group))[:size]
+        of_drawn = np.isin(own.group, prompts)
         drawn, others = np.flatnonzero(of_drawn), np.flatnonzero(~of_drawn)
-        rows = np.flatnonzero(np.isin(own.groups[both], prompts))
+        rows = np.flatnonzero(np.isin(own.group[both], prompts))
         if not grouped:
-            drawn = drawn[np.unique(own.groups[drawn], return_index=True)[1]]
-            rows = rows[np.unique(own.groups[both][rows], return_index=True)[1]]
-        groups, number = own.groups[both][rows], np.unique(own.groups[both], return_inverse=True)[1]
+            drawn = drawn[np.unique(own.group[drawn], return_index=True)[1]]
+            rows = rows[np.unique(own.group[both][rows], return_index=True)[1]]
+        groups, number = own.group[both][rows], np.unique(own.group[both], return_inverse=True)[1]
         swapped = rng.integers(0, 2, number.max() + 1)[number[rows]]
         first, second = (pair[rows, side] for side in (swapped, 1 - swapped))
         of_rows = groups if grouped else None
-        level.append(excludes(first, second, own.labels[both][rows], of_rows))
-        ways = signs, own.counts
-        held.append(covers(ways, own.labels, drawn, others, own.groups if grouped else None))
+        level.append(excludes(first, second, own.label[both][rows], of_rows))
+        ways = signs, own.pooled
+        held.append(covers(ways, own.label, drawn, others, own.group if grouped else None))
     return level, held
 
 

@@ -95,7 +95,7 @@ def data(n_items: int | None) -> tuple[btdagg.Votes, btdagg.Labels, str]:
 def peer(votes: btdagg.Votes, labels: btdagg.Labels, n_votes: int, n_splits: int) -> np.ndarray:
     """Mean absolute error of every method over the splits; p-values are computed and dropped."""
     evidence = votes.labelled(labels, n_votes, confidence="margin")
-    gold, groups, counts = evidence.labels, evidence.groups, evidence.counts
+    gold, groups, counts = evidence.label, evidence.group, evidence.pooled
     mae = np.empty((len(METHODS), n_splits))
     for number, split in enumerate(RandomSplits(n_splits=n_splits).draw(len(gold), groups)):
         known, left = split
@@ -121,7 +121,7 @@ def difference(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
 
 def decisions(counts, evidence, gold, known, left):  # type: ignore[no-untyped-def]
     """Labels of the evaluation set, by method."""
-    confidences, voted = evidence.confidences, counts[left] > 0
+    confidences, voted = evidence.facts["confidences"], counts[left] > 0
     return [
         davidson(fit_drps(counts[known], gold[known]), counts[left]),
         davidson(fit_mae(counts[known], gold[known]), counts[left]),

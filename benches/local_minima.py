@@ -76,7 +76,7 @@ def real(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for _, part in votes.partition(["task", "judge"]):
         for n_votes in (2, 4, 8):
             items = btdagg.align(*part.counts(n_votes), labels)
-            yield items.counts, items.labels
+            yield items.counts, items.label
 
 
 if __name__ == "__main__":

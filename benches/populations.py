@@ -296,16 +296,16 @@ def real(data: Path, n_draws: int) -> None:
         shown = SHOWN[of]
         print(f"\n| {name}, drawn by, labels, of | {' | '.join(shown)} | labels alone: the same |")
         rng = np.random.default_rng(0)
-        numbers = np.arange(len(items.labels))
-        if items.groups is not None:
-            numbers = np.unique(items.groups, return_inverse=True)[1]
+        numbers = np.arange(len(items.label))
+        if items.group is not None:
+            numbers = np.unique(items.group, return_inverse=True)[1]
         some = np.flatnonzero(np.isin(numbers, rng.permutation(numbers.max() + 1)[:N_ITEMS]))
         for whole in (False, True):
             rows = some[:N_ITEMS] if whole else rng.permutation(len(numbers))[:N_ITEMS]
             groups = np.unique(numbers[rows], return_inverse=True)[1]
             if whole and len(np.unique(groups)) == N_ITEMS:
                 continue
-            counts, labels = items.counts[rows], items.labels[rows].astype(np.float64)
+            counts, labels = items.pooled[rows], items.label[rows].astype(np.float64)
             truth = {"finite": means(scales[1], labels)}
             for n in (30, 60, 110):
                 for weighted in (False, True):

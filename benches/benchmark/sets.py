@@ -125,8 +125,8 @@ def panels(data):
     judges, found = votes.values("judge").sort().to_list(), {}
     for (task,), part in votes.partition(["task"]):
         items = part.labelled(labels, judges=judges)
-        gold = np.asarray(items.labels, dtype=float)
-        own = items.pooled, gold, btdagg.PAIRS, btdagg.PAIRS, *numbered(items.groups)
+        gold = np.asarray(items.label, dtype=float)
+        own = items.pooled, gold, btdagg.PAIRS, btdagg.PAIRS, *numbered(items.group)
         found[task] = {MOST: Data(*own, by_judge=np.asarray(items.counts))}
     return found
 
