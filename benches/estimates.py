@@ -72,9 +72,9 @@ def real(folder: Path, n_draws: int, strength: str) -> list[Tally]:
     for judge in JUDGES:
         for task in TASKS:
             items = votes.filter({"judge": judge, "task": task}).labelled(labels)
-            numbers = np.unique(items.groups, return_inverse=True)[1]
+            numbers = np.unique(items.group, return_inverse=True)[1]
             prompts = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
-            tally = Tally(truth_of(items.labels))
+            tally = Tally(truth_of(items.label))
             for draw in range(n_draws):
                 tally.add(one_pair_of_each(items, prompts, np.random.default_rng(draw)))
             print(tally.row(f"{judge}, {task}"), flush=True)
@@ -89,8 +89,8 @@ def one_pair_of_each(items, prompts: list[np.ndarray], rng: np.random.Generator)
     labels = np.full(len(rows), np.nan)
     for group in rng.choice(n, 100, replace=False):
         row = rng.choice(np.flatnonzero(groups == group))
-        labels[row] = items.labels[rows[row]]
-    return btdagg.estimate(items.counts[rows], labels, groups=groups)
+        labels[row] = items.label[rows[row]]
+    return btdagg.estimate(items.pooled[rows], labels, groups=groups)
 
 
 def simulated(rng: np.random.Generator, n_items: int, ties: float, judge: float):
@@ -214,24 +214,24 @@ def gates(data: Path, n_draws: int) -> None:
         for cell, draw in np.ndindex(passed.shape[1:]):
             rng, n_labels = np.random.default_rng([draw, cell, ord(new)]), sizes[draw % 3]
             own, sign = pairs[cell], 1 if new == "A" else -1
-            ties = (own.labels == 0).mean()
+            ties = (own.label == 0).mean()
             shares = np.array([1 - ties + sign * margin, 2 * ties, 1 - ties - sign * margin]) / 2
-            rows = _of_labels(rng, own.labels, (-1, 0, 1), shares, 600)
-            known = np.where(np.arange(600) < n_labels, own.labels[rows], np.nan)
+            rows = _of_labels(rng, own.label, (-1, 0, 1), shares, 600)
+            known = np.where(np.arange(600) < n_labels, own.label[rows], np.nan)
             sides = {"candidate": new, "baseline": old, "margin": margin}
-            passed[0, cell, draw] = not_worse(own.counts[rows], known, **sides).passed
+            passed[0, cell, draw] = not_worse(own.pooled[rows], known, **sides).passed
             own = scores[cell]
-            good = np.clip(own.labels.mean(), 2 * margin, 1 - margin)
+            good = np.clip(own.label.mean(), 2 * margin, 1 - margin)
             parts = [
-                _of_labels(rng, own.labels, (0, 1), (1 - share, share), 600)
+                _of_labels(rng, own.label, (0, 1), (1 - share, share), 600)
                 for share in (good, good - margin)
             ]
             rows = np.concatenate(parts)
-            known = np.where(np.arange(1200) % 600 < n_labels, own.labels[rows], np.nan)
+            known = np.where(np.arange(1200) % 600 < n_labels, own.label[rows], np.nan)
             names = systems if new == "A" else systems[::-1]  # which comes first
             sides = {"by": names, "candidate": names[600], "baseline": names[0], "margin": margin}
             told = {"scale": ten, "label_scale": btdagg.PASS_FAIL, "quantity": "pass rate"}
-            passed[1, cell, draw] = not_worse(own.counts[rows], known, **sides, **told).passed
+            passed[1, cell, draw] = not_worse(own.pooled[rows], known, **sides, **told).passed
         for name, own in zip((f"candidate {new}", f"grades of {names[600]}"), passed, strict=True):
             error = 196 * (0.05 * 0.95 / own.size) ** 0.5
             print(

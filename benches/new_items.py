@@ -27,7 +27,7 @@ from btdagg.evaluation import RandomSplits, SplitTest
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CROSS_FITTED
-from btdagg.votes import Items
+from btdagg.votes import Items, as_items
 
 CELLS = [
     ("claude-sonnet-4.6", "factuality"),
@@ -55,17 +55,17 @@ def cell(folder: Path, judge: str, task: str) -> Items:
     votes = btdagg.read_votes(folder / "votes.parquet", strength="none").filter(where)
     labels = btdagg.read_labels(folder / "labels.csv")
     found = votes.labelled(labels)
-    return Items.of(found.counts, found.labels, found.groups)
+    return as_items(found.pooled, found.label, found.group)
 
 
 def part(items: Items, rows: np.ndarray) -> Items:
-    return Items.of(items.pooled[rows], items.labels[rows], items.groups[rows])
+    return as_items(items.pooled[rows], items.label[rows], items.group[rows])
 
 
 def drawn(items: Items, n_prompts: int, rng: np.random.Generator):
     """Some prompts' items, and the others."""
-    prompts = np.unique(items.groups)
-    taken = np.isin(items.groups, rng.choice(prompts, n_prompts, replace=False))
+    prompts = np.unique(items.group)
+    taken = np.isin(items.group, rng.choice(prompts, n_prompts, replace=False))
     return part(items, taken), part(items, ~taken)
 
 
@@ -74,9 +74,9 @@ def coverage(items: Items, n_prompts: int, n_sets: int) -> list[float]:
     for seed in range(n_sets):
         known, others = drawn(items, n_prompts, np.random.default_rng([n_prompts, seed]))
         ((found,),) = cross_scores([known], usual(), CROSS_FITTED)
-        model = btdagg.calibrate(known.pooled, known.labels, prior=None).model
-        error = np.abs(model.decide(others.pooled) - others.labels)
-        majority = np.abs(btdagg.majority_vote(others.pooled) - others.labels)
+        model = btdagg.calibrate(known.pooled, known.label, prior=None).model
+        error = np.abs(model.decide(others.pooled) - others.label)
+        majority = np.abs(btdagg.majority_vote(others.pooled) - others.label)
         intervals = found.methods[0].interval(), found.new_items.difference(0, 1)
         for place, truth in enumerate((error.mean(), (error - majority).mean())):
             hits[place] += intervals[place].low <= truth <= intervals[place].high
@@ -97,7 +97,7 @@ def coverage_over_splits(items: Items, n_prompts: int, n_sets: int) -> list[floa
         splits = Protocol(RandomSplits(), test=None)
         ((found,),) = cross_scores([known], usual(), splits, observe=fitted.append)
         ours, majority = (method.mae for method in found.methods)
-        gold = others.labels
+        gold = others.label
         errors = [np.abs(each[0].decide(others.pooled) - gold).mean() for each in fitted]
         constant = np.abs(btdagg.majority_vote(others.pooled) - gold).mean()
         for place, (losses, truth) in enumerate(
@@ -117,13 +117,13 @@ def level_and_power(items: Items, n_prompts: int, n_sets: int) -> list[float]:
         known, _ = drawn(items, n_prompts, rng)
         counts = known.pooled
         first = np.array([rng.multivariate_hypergeometric(row, row.sum() // 2) for row in counts])
-        halves = [Items.of(c, known.labels, known.groups) for c in (first, counts - first)]
+        halves = [as_items(c, known.label, known.group) for c in (first, counts - first)]
         two = [cross_scores([half], usual()[:1], CROSS_FITTED)[0][0].new_items for half in halves]
         losses = {}
         for score, (*_, worst) in two[0].losses.items():
             pairs = zip(*(half.losses[score][:3] for half in two), strict=True)
             losses[score] = Losses(*map(np.concatenate, pairs), worst)
-        both = NewItems(losses, two[0].groups)
+        both = NewItems(losses, two[0].group)
         ((found,),) = cross_scores([known], usual(), CROSS_FITTED)
         ((paper,),) = cross_scores([known], usual(), splits)
         below.append(
@@ -164,7 +164,7 @@ def with_few_votes(judge: str, n_votes: int, n_labels: int, n_sets: int) -> list
         model = btdagg.calibrate(known, gold, prior=None).model
         away = np.abs(model.decide(counts)[:, None] - labels) - majority
         truth = float((chances * away).sum())
-        ((found,),) = cross_scores([Items.of(known, gold)], usual(), CROSS_FITTED)
+        ((found,),) = cross_scores([as_items(known, gold)], usual(), CROSS_FITTED)
         after = found.new_items
         before = {score: losses._replace(written=None) for score, losses in after.losses.items()}
         for new_items in (replace(after, losses=before), after):
@@ -215,7 +215,7 @@ def main() -> None:
     for judge, task in CELLS[: 1 if asked.smoke else None]:
         items = cell(folder, judge, task)
         for n_prompts in PROMPTS[: 1 if asked.smoke else None]:
-            if len(np.unique(items.groups)) < 5 * n_prompts:
+            if len(np.unique(items.group)) < 5 * n_prompts:
                 continue
             error, difference, bias, *widths = coverage(items, n_prompts, n_sets)
             shares = coverage_over_splits(items, n_prompts, n_sets)

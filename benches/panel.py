@@ -36,8 +36,8 @@ def tasks_of(data):
 
 def errors_of(task, judges, known, clock):
     """Mean absolute error on the rest of what is calibrated on `known`."""
-    rest = np.setdiff1d(np.arange(len(task.labels)), known)
-    counts, labels = task.counts[known], task.labels[known]
+    rest = np.setdiff1d(np.arange(len(task.label)), known)
+    counts, labels = task.counts[known], task.label[known]
     start = time.process_time()
     panel = btdagg.calibrate_panel(counts, labels, judges=judges)
     clock.append(time.process_time() - start)
@@ -50,7 +50,7 @@ def errors_of(task, judges, known, clock):
     pooled = btdagg.calibrate(counts.sum(axis=1), labels, prior=None).model
     found["pooled votes"] = pooled.decide(task.counts[rest].sum(axis=1))
     found["majority of pooled votes"] = btdagg.majority_vote(task.counts[rest].sum(axis=1))
-    return {name: np.abs(task.labels[rest] - decided).mean() for name, decided in found.items()}
+    return {name: np.abs(task.label[rest] - decided).mean() for name, decided in found.items()}
 
 
 def main():
@@ -71,7 +71,7 @@ def main():
         for place, task in enumerate(tasks.values()):
             for number in range(n_sets):
                 rng = np.random.default_rng([2024, size, place, number])
-                known = rng.permutation(len(task.labels))[:size]
+                known = rng.permutation(len(task.label))[:size]
                 for name, error in errors_of(task, judges, known, clock[size]).items():
                     found.setdefault(name, {}).setdefault(place, []).append(error)
         hindsight = min(

@@ -68,7 +68,7 @@ def counted(tables, labels, scale=None, label_scale=None):
     both = sorted(set(ids[0]) & set(ids[1]))
     rows = [[{name: row for row, name in enumerate(of)}[name] for name in both] for of in ids]
     old, new = (own[row] for own, row in zip(items, rows, strict=True))
-    return old.pooled, new.pooled, old.labels, old.groups
+    return old.pooled, new.pooled, old.label, old.group
 
 
 def errors(old, new, gold, groups, n_splits, scales):
