@@ -123,7 +123,7 @@ def level_and_power(items: Items, n_prompts: int, n_sets: int) -> list[float]:
         for score, (*_, worst) in two[0].losses.items():
             pairs = zip(*(half.losses[score][:3] for half in two), strict=True)
             losses[score] = Losses(*map(np.concatenate, pairs), worst)
-        both = NewItems(losses, two[0].group)
+        both = NewItems(losses, two[0].groups)
         ((found,),) = cross_scores([known], usual(), CROSS_FITTED)
         ((paper,),) = cross_scores([known], usual(), splits)
         below.append(
