@@ -2,15 +2,20 @@
 
 import math
 import pickle
+import sqlite3
+from contextlib import closing
 from dataclasses import fields
+from itertools import pairwise, product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import btdagg
-from btdagg import DavidsonModel, reference
+from btdagg import DavidsonModel, GradeModel, PanelModel, Scale, reference
+from btdagg.online import StoppingRule
 
 models = st.builds(
     DavidsonModel,
@@ -52,6 +57,86 @@ def test_compiled_equals_reference(model, counts):
     np.testing.assert_allclose(model.predict_proba(counts), p, rtol=1e-7, atol=1e-300)
     clear = abs(2 * p.max(axis=1) - 1) > 1e-9
     np.testing.assert_array_equal(model.decide(counts)[clear], reference.decide(p)[clear])
+
+
+@st.composite
+def panels(draw):
+    """A panel, and votes of its judges, of whom any may have none on an item."""
+    n_judges, n_items = draw(st.integers(1, 4)), draw(st.integers(1, 12))
+
+    def numbers(low, high):
+        return draw(st.lists(st.floats(low, high), min_size=n_judges, max_size=n_judges))
+
+    model = PanelModel(
+        tuple("abcd"[:n_judges]),
+        beta=numbers(0, 5),
+        eta0=draw(st.floats(-10, 10)),
+        gamma=numbers(-5, 5),
+        alpha=draw(st.floats(1e-3, 10)),
+        kappa=draw(st.floats(1e-3, 10)),
+    )
+    shape = n_items, n_judges
+    counts = draw(hnp.arrays(np.int64, (*shape, 3), elements=st.integers(0, 12)))
+    return model, counts * draw(hnp.arrays(np.bool_, shape))[..., None]
+
+
+@given(panels())
+def test_a_panel_equals_reference_whoever_has_no_votes(panel):
+    model, counts = panel
+    numbers = model.beta, model.eta0, model.gamma, 0.0, model.alpha, model.kappa
+    p = reference.panel_probabilities(counts, *numbers)
+    np.testing.assert_allclose(model.predict_proba(counts), p, rtol=1e-7, atol=1e-300)
+    clear = abs(2 * p.max(axis=1) - 1) > 1e-9
+    np.testing.assert_array_equal(model.decide(counts)[clear], reference.decide(p)[clear])
+
+
+@st.composite
+def even_means(draw):
+    """A model of three grades, and votes from 1 to 5 whose mean makes two equally good."""
+    counts = draw(st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(any))
+    mean = np.dot(counts, range(1, 6)) / sum(counts)
+    beta, odds = draw(st.floats(0.5, 4)), draw(st.floats(0.1, 0.9))
+    # Odds of 2 against 1, and of 3 against 2, by which 1 is as likely as 2 and 3 together.
+    cuts = mean - math.log(odds) / beta, mean - math.log((1 - odds) / odds) / beta
+    return GradeModel(beta, cuts, Scale(range(1, 6)), Scale((1, 2, 3))), counts, mean
+
+
+@given(even_means(), st.booleans())
+def test_of_two_grades_that_are_equally_good_the_one_nearer_the_middle_is_decided(given, turn):
+    model, counts, mean = given
+    if turn:
+        cuts = [6 - cut for cut in reversed(model.cuts)]
+        model = GradeModel(model.beta, cuts, model.scale, model.label_scale)
+        counts, mean = counts[::-1], 6 - mean
+    p = reference.grade_probabilities(np.array([mean]), model.beta, model.intercepts)
+    assert (p[0, -1] if turn else p[0, 0]) == pytest.approx(0.5, abs=1e-12)
+    assert reference.grade_decisions(p).tolist() == [1]
+    assert model.decide([counts]).tolist() == [2]
+    assert model.decide(np.array([counts], dtype=float)).tolist() == [2]
+    with closing(sqlite3.connect(":memory:")) as base:
+        query = f"select {model.to_sql('sqlite')} from (select ? as mean)"
+        assert base.execute(query, [mean]).fetchall() == [(2,)]
+
+
+def every_count(n_votes, n_points):
+    """Each way in which so many votes can be spread over the points of a scale."""
+    every = product(range(n_votes + 1), repeat=n_points)
+    return np.array([counts for counts in every if sum(counts) == n_votes])
+
+
+@pytest.mark.parametrize("points", [(0, 1), (0, 1, 2, 3), (1, 2, 3), (-2, 0, 2), (2, 3, 4)])
+@pytest.mark.parametrize("shift", [-0.4, 0.0, 0.15])
+def test_a_lossless_rule_settles_grades_that_no_votes_to_come_can_change(points, shift):
+    n, cuts = 5, [(low + high) / 2 + shift for low, high in pairwise(points)]
+    model = GradeModel(2.0, cuts, Scale(points))
+    rule = StoppingRule.lossless(model, n)
+    for n_votes in range(1, n):
+        counts, more = every_count(n_votes, len(points)), every_count(n - n_votes, len(points))
+        ends = [{*model.decide(row + more).tolist()} for row in counts]
+        settled = [len(grades) == 1 for grades in ends]
+        assert rule.stops(counts).tolist() == settled, n_votes
+        for row, grades in zip(counts, ends, strict=True):
+            assert len(grades) > 1 or {rule.decide_one(*row.tolist())} == grades
 
 
 @given(models, st.one_of(items, fractions))
