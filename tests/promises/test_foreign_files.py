@@ -4,6 +4,7 @@ import json
 import warnings
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -78,6 +79,34 @@ def test_a_label_that_a_rater_repeats_counts_once_and_is_said(cli):
         btdagg.read_labels(means, scale=btdagg.Scale((1, 2, 3)))
 
 
+def test_a_rater_who_gave_an_item_no_label_has_no_share_in_it():
+    rows = {"item": list("xxxyyyzzz"), "rater": ["ann", "bob", "cy"] * 3,
+            "label": ["A", None, "A", "A", "B", None, None, "tie", None]}  # fmt: skip
+    labels = btdagg.read_labels(rows)
+    assert labels.shares.tolist() == [[0, 0, 1], [0.5, 0, 0.5], [0, 1, 0]]
+    assert (labels.n_disputed, labels.labels.tolist()) == (1, [1, 0, 0])
+    agreed = btdagg.read_labels(rows, raters="drop")
+    assert dict(zip(agreed.frame["item"], agreed.labels.tolist(), strict=True)) == {"x": 1, "z": 0}
+    scale = btdagg.Scale((1, 2, 3))
+    grades = btdagg.read_labels(
+        {**rows, "label": [3, None, 3, 3, 1, None, None, 2, None]}, scale=scale
+    )
+    assert grades.shares.tolist() == [[0, 0, 1], [0.5, 0, 0.5], [0, 1, 0]]
+    # Of all items: what people said of each, and the means of that.
+    rows = {"item": np.arange(60).repeat(2), "rater": ["ann", "bob"] * 60}
+    gold = np.array([[1, 1], [-1, 0], [0, 0]])[np.arange(60) % 3].astype(object)
+    gold[::5, 1] = None
+    rows["label"] = gold.ravel().tolist()
+    pl.DataFrame(rows, strict=False).write_csv("labels.csv")
+    votes = {"item": np.arange(60).repeat(4), "vote": np.tile([1, 1, 0, -1], 60)}
+    pl.DataFrame(votes).write_csv("votes.csv")
+    shares = np.array([[sum(g == side for g in row) for side in (-1, 0, 1)] for row in gold])
+    shares = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+    found = btdagg.estimate(btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv"))
+    for name, share in zip(("B", "tie", "A"), shares, strict=True):
+        assert found.estimates[name].value == pytest.approx(share)
+
+
 def test_raters_of_few_items_are_compared_without_a_warning():
     ratings = {"item": list("xxyy"), "rater": list("abab"), "vote": [1, -1, 1, 1]}
     votes = {"item": ["x", "y"], "vote": [1, 1]}
@@ -86,6 +115,34 @@ def test_raters_of_few_items_are_compared_without_a_warning():
         btdagg.paper.leave_one_rater_out(
             btdagg.paper.read_ratings(ratings), btdagg.read_votes(votes)
         )
+
+
+# Samples
+
+
+APART = {
+    "judge": ["x", "y"],
+    "order": ["AB", "BA"],
+    "sample": [0, 1],
+    "template": ["short", "long"],
+    "temperature": [0.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("column", APART)
+def test_a_sample_is_one_vote_unless_a_column_says_that_it_is_another(column):
+    same = {name: values[0] for name, values in APART.items()}
+    for vote, count in ((1, [0, 0, 2]), (-1, [1, 0, 1])):
+        rows = pl.DataFrame([{"item": "q", **same, "vote": 1}, {"item": "q", **same, "vote": vote}])
+        apart = rows.with_columns(pl.Series(column, APART[column]))
+        apart.write_csv("votes.csv")
+        for table in (apart, "votes.csv"):
+            assert btdagg.read_votes(table).counts()[1].tolist() == [count]
+        if vote == 1:
+            assert btdagg.read_votes(rows).counts()[1].tolist() == [[0, 0, 1]]
+        else:
+            with pytest.raises(btdagg.InputError, match="1 and -1"):
+                btdagg.read_votes(rows)
 
 
 # Scores

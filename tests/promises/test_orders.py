@@ -145,3 +145,19 @@ def test_real_judges_are_told_from_their_turned_selves(shared, name):
     found = about_orders(btdagg.read_votes(turned), labels)
     assert len(found) == (5 if labels else 7), found
     assert {text.partition(": ")[0] for text in found} <= {*judges}
+
+
+@pytest.mark.parametrize(
+    "columns", [["item", "order", "vote"], ["item", "order", "sample", "vote"]]
+)
+@pytest.mark.parametrize("by", ["order", "vote"])
+def test_the_first_votes_are_of_both_orders_in_turn(columns, by):
+    """Votes for what stands first: an even number of them is balanced, however rows are sorted."""
+    rows = [("q", order, sample, 1 if order == "AB" else -1)
+            for order in ("AB", "BA") for sample in range(4)]  # fmt: skip
+    table = pl.DataFrame(rows, schema=["item", "order", "sample", "vote"], orient="row")
+    table = table.sort(by, maintain_order=True).select(columns)
+    votes = btdagg.read_votes(table)
+    for n_votes in range(1, 9):
+        n_second = n_votes // 2
+        assert votes.counts(n_votes)[1].tolist() == [[n_second, 0, n_votes - n_second]]
