@@ -1,8 +1,11 @@
 """A tally's saved state goes on by the model that it was saved with, or says so."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 
-from btdagg import DavidsonModel
+from btdagg import Covariate, DavidsonModel
 from btdagg.online import OnlineTally, StoppingRule
 from refusals import refused
 
@@ -60,6 +63,32 @@ def test_votes_saved_without_a_model_need_none_and_move_to_one():
     assert error.value.argument == "model"
     moved = OnlineTally.from_bytes(tally.to_bytes(), NEW, other="move")
     assert moved.decide()[1].tolist() == NEW.decide([[0, 0, 1]]).tolist()
+
+
+def test_every_item_settles_once_by_its_votes_and_covariate_however_late_they_come():
+    """Until no vote to come changes its label: of more votes than the rule's none is to come."""
+    model = DavidsonModel(1.2, 0.3, 0.8, covariates=(Covariate("length", 0.9, 1.3),))
+    rng = np.random.default_rng(0)
+    votes, known = rng.choice([-1, 0, 1], (60, 6), p=[0.3, 0.2, 0.5]), 2 * rng.normal(size=60)
+    n = 4
+    tally, settled = OnlineTally(rule=StoppingRule.lossless(model, n), late="drop"), set()
+    parts = [(slice(40), slice(0, 2)), (slice(60), slice(2, 3)), (slice(20, 60), slice(3, 6))]
+    for items, samples in [*parts, (slice(20), slice(3, 4)), (slice(40, 60), slice(0, 2))]:
+        batch = votes[items, samples]
+        tally.add(np.arange(60)[items].repeat(batch.shape[1]), batch.ravel())
+        ids, counts = tally.counts()
+        expected = {}
+        for item, row, value in zip(ids.tolist(), counts, known, strict=False):
+            left = max(n - row.sum(), 0)
+            ends = [row + more for more in product(range(left + 1), repeat=3) if sum(more) == left]
+            labels = {*model.decide(ends, covariates={"length": [value] * len(ends)}).tolist()}
+            if len(labels) == 1 and item not in settled:
+                (expected[item],) = labels
+        found = tally.settle(covariates={"length": known[: len(ids)]})
+        assert dict(zip(found.ids.tolist(), found.labels.tolist(), strict=True)) == expected
+        settled |= expected.keys()
+    assert settled == {*range(60)}
+    assert (counts.sum(axis=1) > n).any()
 
 
 def of_bytes(path, **given):

@@ -4,10 +4,12 @@ import random
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import btdagg
+from btdagg import reference
 from pages import ROOT, blocks
 
 MODEL = btdagg.DavidsonModel(1.2, 0.5, 0.8)
@@ -107,6 +109,35 @@ def test_counts_of_a_database_calibrate_as_votes_do(cli, folder):
         assert status == 0, err
     ours, theirs = map(btdagg.DavidsonModel.load, ("votes.json", "counts.json"))
     assert (ours.beta, ours.eta0, ours.gamma) == (theirs.beta, theirs.eta0, theirs.gamma)
+
+
+@pytest.mark.parametrize("points", [(-1, 0, 1), (0, 1, 2), (1, 2, 3), (-2, 0, 2)])
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_items_are_trusted_as_the_probability_of_their_label_says(points, engine):
+    """Whatever points the labels have: the reference gives the probabilities."""
+    rng = np.random.default_rng(0)
+    gold = rng.integers(-1, 2, 400)
+    seen = gold[:, None] + rng.normal(0, 1.1, (400, 6))
+    vote = np.where(np.abs(seen) < 0.6, 0, np.sign(seen)).astype(int)
+    counts = np.stack([(vote == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
+    labels, scale = np.array(points)[gold + 1], btdagg.Scale(points, mirrored=True)
+    certificate = btdagg.certify(counts, labels, label_scale=scale, agreement=0.85)
+    model = certificate.model
+    features = reference.features(counts, model.alpha, model.kappa)
+    p = reference.probabilities(*features, model.beta, model.eta0, model.gamma)
+    of_label = p[np.arange(len(p)), reference.decide(p) + 1]
+    clear = np.abs(of_label - certificate.threshold) > 1e-9
+    expected = of_label >= certificate.threshold
+    assert 0.1 < expected.mean() < 0.9
+    assert 0 in reference.decide(p)[expected]
+    database = connected(engine)
+    database.execute("CREATE TABLE counts (item INTEGER, minus INTEGER, tie INTEGER, plus INTEGER)")
+    rows = [(item, *row) for item, row in enumerate(counts.tolist())]
+    database.executemany("INSERT INTO counts VALUES (?, ?, ?, ?)", rows)
+    query = f"SELECT {certificate.to_sql(engine)} FROM counts ORDER BY item"
+    by_sql = np.array([trusted for (trusted,) in database.execute(query).fetchall()])
+    for trusted in (by_sql == 1, certificate.trusted(counts, n_votes=0)):
+        assert trusted[clear].tolist() == expected[clear].tolist()
 
 
 def test_a_histogram_is_no_table_of_counts(cli, folder):
