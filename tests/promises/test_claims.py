@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t as student
 
 import btdagg
 from btdagg import Protocol
@@ -76,6 +77,26 @@ def test_a_comparison_names_a_better_way_where_its_interval_excludes_0(seed):
     result = btdagg.compare(counts, others, gold, level=0.9, protocol=protocol)
     low, high = result.difference[1:]
     assert (result.better is not None) == (low > 0 or high < 0)
+
+
+@pytest.mark.parametrize("n", [12, 40])
+@pytest.mark.parametrize("away", [1, 2])
+def test_a_way_that_errs_alike_everywhere_may_err_less_or_more_elsewhere(n, away):
+    """By at most three grades of four; of none of n Wilson's interval ends at t**2 / (n + t**2)."""
+    scale, places = btdagg.Scale((1, 2, 3, 4)), np.arange(n) % (4 - away)
+    right, wrong = 6 * np.eye(4, dtype=int)[places], 6 * np.eye(4, dtype=int)[places + away]
+    test = {"protocol": Protocol(CrossFit(n_repeats=1, n_refits=10), GroupTest())}
+    found = btdagg.compare(right, wrong, places + 1, scale=scale, methods="median", **test)
+    t = student.ppf(0.975, n - 1)
+    share = t**2 / (n + t**2)
+    assert [*found.mae[0]] == pytest.approx([0, 0, 3 * share])
+    assert [*found.mae[1]] == pytest.approx([away, away * (1 - share), away + share * (3 - away)])
+    ends = [-away, -away - share * (3 - away), -away + share * (3 + away)]
+    assert [*found.difference] == pytest.approx(ends)
+    # The p-value is 1 less the level at which the interval ends at 0: there the share is this.
+    share = away / (3 + away)
+    t = np.sqrt(n * share / (1 - share))
+    assert found.pvalue == pytest.approx(2 * student.sf(t, n - 1))
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 100])

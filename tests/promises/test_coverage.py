@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import hypergeom
+from scipy.stats import hypergeom, t
 
 import btdagg
 from btdagg.datasets import REGIMES, simulate
@@ -118,6 +118,66 @@ def test_no_certificate_where_groups_of_a_size_have_no_label():
     mean = found.estimates["win rate"]
     assert mean.low <= (truth.mean() + 1) / 2 <= mean.high
     assert mean.high - mean.low > 0.4
+
+
+@pytest.mark.parametrize(("n_groups", "size"), [(12, 5), (20, 3), (30, 2)])
+@pytest.mark.parametrize("confidence", [0.8, 0.9])
+def test_labels_of_groups_that_all_agree_are_worth_as_many_labels_as_groups(
+    n_groups, size, confidence
+):
+    """Clopper and Pearson's bound at Korn and Graubard's number of labels, by hand."""
+    groups = np.arange(n_groups).repeat(size)
+    gold = np.where(np.arange(len(groups)) % 2, 1, -1)
+    counts = 6 * np.eye(3, dtype=int)[gold + 1]
+    certificate = btdagg.certify(counts, gold, groups=groups, agreement=0.6, confidence=confidence)
+    few = t.ppf(confidence, len(groups) - 1) / t.ppf(confidence, n_groups - 1)
+    last = certificate.curve[-1]
+    assert (last.coverage, last.agreement, last.n_labels) == (1, 1, len(groups))
+    assert last.low == pytest.approx((1 - confidence) ** (1 / (n_groups * few**2)), abs=1e-9)
+
+
+def test_intervals_hold_where_two_groups_have_most_of_the_labels():
+    """Two prompts of twenty items whose labels are all alike, and ten of one item."""
+    sizes, model = np.array([20] * 2 + [1] * 10), btdagg.DavidsonModel(1.0, 1.0, 0.5)
+    groups, held = np.arange(len(sizes)).repeat(sizes), []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        gold = rng.choice([-1.0, 0, 1], len(sizes), p=[0.3, 0.4, 0.3])[groups]
+        counts = rng.multinomial(4, [0.3, 0.4, 0.3], len(groups))
+        found = btdagg.estimate(counts, gold, groups=groups, model=model)
+        mean = found.estimates["net win rate"]
+        held.append([one.low <= 0 <= one.high for one in (mean, mean.labels_only)])
+    assert (np.mean(held, axis=0) > 0.925).all()
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_it_does_not_matter_which_system_of_an_item_without_a_label_is_called_a(share):
+    rng = np.random.default_rng(10)
+    skill = np.array([0.8, 0.2, 0.0, -0.9])
+    a = rng.integers(0, 4, 400)
+    b = (a + rng.integers(1, 4, 400)) % 4
+    lead = skill[a] - skill[b] + rng.normal(0, 0.8, 400)
+    gold = np.where(np.abs(lead) < 0.5, 0, np.sign(lead))
+    seen = lead[:, None] + rng.normal(0, 0.7, (400, 6))
+    vote = np.where(np.abs(seen) < 0.5, 0, np.sign(seen))
+    counts = np.stack([(vote == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
+    labels, names = np.where(np.arange(400) < 60, gold, np.nan), np.array([*"wxyz"])
+    turned = np.isnan(labels) & (rng.random(400) < share)
+    other = np.where(turned[:, None], counts[:, ::-1], counts)
+    groups = np.arange(400) // 2
+    one = btdagg.estimate_systems(counts, labels, names[a], names[b], groups=groups)
+    two = btdagg.estimate_systems(
+        other, labels, names[np.where(turned, b, a)], names[np.where(turned, a, b)], groups=groups
+    )
+    assert one.weight > 0.05
+    assert two.weight == pytest.approx(one.weight, rel=1e-6)
+    assert [*one.systems] == [*two.systems]
+    np.testing.assert_allclose(one.covariance, two.covariance, rtol=1e-6)
+    np.testing.assert_allclose(one.pvalues, two.pvalues, rtol=1e-6, atol=1e-12)
+    for name, system in one.systems.items():
+        others = two.systems[name].strength
+        for end in ("low", "estimate", "high"):
+            assert getattr(system.strength, end) == pytest.approx(getattr(others, end), rel=1e-6)
 
 
 @pytest.mark.soak
