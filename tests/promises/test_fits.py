@@ -96,3 +96,30 @@ def test_a_missing_covariate_counts_as_the_mean_and_the_others_by_their_distance
     chances = model.predict_proba(counts, covariates=known)
     np.testing.assert_allclose(chances, expected, rtol=1e-12)
     assert model.decide(counts, covariates=known).tolist() == labels.tolist()
+
+
+def test_a_standing_that_a_model_was_fitted_with_is_that_of_its_systems():
+    """Less that of B for pairs; of a system that the model has never seen it is missing."""
+    standings = {"ant": 0.5, "bee": 0.1, "cat": -0.6}
+    known = (Covariate("standing", 0.8, 0.5, 0.0, standings),)
+    a, b = ["ant", "bee", "cat", "new"], ["cat", "ant", "bee", "ant"]
+    rows = {"item": np.arange(4).repeat(3), "vote": [1, 0, 1] * 4}
+    pairs = {**rows, "system_a": np.repeat(a, 3), "system_b": np.repeat(b, 3)}
+    model = DavidsonModel(1.2, 0.5, 0.8, covariates=known)
+    offsets = 0.8 * np.array([1.1, -0.4, -0.7, 0.0]) / 0.5
+    counts = np.array([[0, 1, 2]] * 4)
+    numbers = model.beta, model.eta0, model.gamma, offsets
+    expected = reference.probabilities(*reference.features(counts), *numbers)
+    decided = btdagg.decisions(btdagg.read_votes(pairs), model)
+    chances = decided.select("p_minus", "p_tie", "p_plus").to_numpy()
+    np.testing.assert_allclose(chances, expected, rtol=1e-9)
+    scale = Scale((1, 2, 3))
+    graded = GradeModel(2.0, (1.5, 2.5), scale, covariates=known)
+    offsets = 0.8 * np.array([0.5, 0.1, -0.6, 0.0]) / 0.5
+    rows = {"item": np.arange(4).repeat(3), "score": [1, 2, 2] * 4, "system": np.repeat(a, 3)}
+    expected = reference.grade_probabilities(
+        np.full(4, 5 / 3), graded.beta, graded.intercepts, offsets
+    )
+    decided = btdagg.decisions(btdagg.read_votes(rows, scale=scale), graded)
+    chances = decided.select("p_1", "p_2", "p_3").to_numpy()
+    np.testing.assert_allclose(chances, expected, rtol=1e-9)

@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import btdagg
 from btdagg import DavidsonModel, GradeModel, PanelModel, Scale, reference
+from btdagg.methods import by_name
 from btdagg.online import StoppingRule
 
 models = st.builds(
@@ -118,6 +119,16 @@ def test_of_two_grades_that_are_equally_good_the_one_nearer_the_middle_is_decide
         assert base.execute(query, [mean]).fetchall() == [(2,)]
 
 
+@pytest.mark.parametrize("name", ["mean", "median"])
+def test_means_half_way_between_grades_are_the_one_nearer_the_middle(name):
+    """In the middle the lower; of four grades, two votes for each two neighbours."""
+    counts = 2 * np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])
+    (method,) = by_name([name], scale=Scale((1, 2, 3, 4)))
+    fitted = method.fit(6 * np.eye(4, dtype=int), [1, 2, 3, 4])
+    assert fitted.decide(counts).tolist() == [2, 2, 3]
+    assert fitted.decide(counts[:, ::-1]).tolist() == [3, 2, 2]
+
+
 def every_count(n_votes, n_points):
     """Each way in which so many votes can be spread over the points of a scale."""
     every = product(range(n_votes + 1), repeat=n_points)
@@ -177,6 +188,9 @@ def test_the_gradient_is_the_slope(model, labelled):
         slope = (at(step) - at(-step)) / (2 * step)
         feature = max(1, *(abs(x).max() for x in model.features(counts)))
         assert math.isclose(gradient[place], slope, rel_tol=1e-5, abs_tol=1e-7 * feature**3)
+    features = reference.features(counts, model.alpha, model.kappa)
+    by_reference = reference.drps_gradient(*features, labels, model.beta, model.eta0, model.gamma)
+    np.testing.assert_allclose(gradient, by_reference, rtol=1e-7, atol=1e-9)
 
 
 def vars_of(model):

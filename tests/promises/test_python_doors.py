@@ -242,3 +242,12 @@ def test_a_series_is_no_table():
         ):
             with pytest.raises(InputError, match="got Series, expected"):
                 read(labels)
+
+
+def test_lists_of_numpy_s_values_are_read_as_those_of_python_s():
+    plain = {"item": ["x", "x", "y"], "vote": [1, 0, -1], "sample": [0, 1, 0]}
+    columns = {name: list(np.array(values)) for name, values in plain.items()}
+    mixed = {**plain, "vote": [np.int8(1), 0, np.float64(-1)], "item": [np.str_("x"), "x", "y"]}
+    for table in (plain, columns, mixed):
+        ids, counts = btdagg.read_votes(table).counts()
+        assert (ids.tolist(), counts.tolist()) == (["x", "y"], [[0, 1, 1], [1, 0, 0]])
