@@ -119,8 +119,8 @@ def test_of_two_grades_that_are_equally_good_the_one_nearer_the_middle_is_decide
         assert base.execute(query, [mean]).fetchall() == [(2,)]
 
 
-@pytest.mark.parametrize("name", ["mean", "median"])
-def test_means_half_way_between_grades_are_the_one_nearer_the_middle(name):
+@pytest.mark.parametrize("name", ["mean", "median", "isotonic"])
+def test_half_way_between_grades_the_one_nearer_the_middle_is_decided(name):
     """In the middle the lower; of four grades, two votes for each two neighbours."""
     counts = 2 * np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])
     (method,) = by_name([name], scale=Scale((1, 2, 3, 4)))
