@@ -115,3 +115,19 @@ def test_parts_of_votes_are_not_rounded_to_whole_ones():
             with pytest.raises(InputError, match="lossless") as caught:
                 ask([[0, 0, 3], [0.5, 0, 2.5]])
             assert (caught.value.argument, caught.value.row) == ("counts", 1)
+
+
+def test_margins_of_a_judge_are_as_large_as_those_that_a_model_was_fitted_to():
+    """By its judge and template, else by its judge: never by another judge's."""
+    rows = [(item, judge, "t", size * (1 - item % 3), abs(size * (1 - item % 3)))
+            for item in range(30) for judge, size in (("x", 4), ("y", 2))]  # fmt: skip
+    names = ["item", "judge", "template", "vote", "margin"]
+    votes = pl.DataFrame(rows, schema=names, orient="row").with_columns(pl.col("vote").sign())
+    read = btdagg.read_votes(votes, full_margin={"x": 4, "y": 2})
+    labels = {"item": list(range(30)), "label": [1 - item % 3 for item in range(30)]}
+    model = btdagg.calibrate(read, btdagg.read_labels(labels)).model
+    margins = model.provenance.full_margins
+    for judge, template, full in (("x", "t", 4), ("y", "t", 2), ("x", "u", 4), ("y", "u", 2)):
+        one = {"item": ["q"], "judge": [judge], "template": [template], "vote": [1], "margin": [1]}
+        found = btdagg.read_votes(one, full_margin=margins).counts()[1].tolist()
+        assert found == [[0, 1 - 1 / full, 1 / full]]
