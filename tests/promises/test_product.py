@@ -5,6 +5,8 @@ import inspect
 import itertools
 import json
 import re
+import shlex
+import shutil
 import sqlite3
 from dataclasses import replace
 from typing import NamedTuple
@@ -212,6 +214,23 @@ def test_commands_take_every_family(given, name, cli, quick_commands):
             assert status == 0, (command, err)
         else:
             assert re.search(reason, one_line(status, out, err)), (command, err)
+
+
+@pytest.mark.parametrize("name", ["pairs", "counts"])
+def test_check_advises_commands_that_these_votes_can_answer(
+    given, name, cli, quick_commands, tmp_path, monkeypatch
+):
+    """Counts do not say which votes came first; single votes do, so that fewer are offered."""
+    monkeypatch.chdir(tmp_path)
+    for file in (given[name].of.votes, given[name].of.labels):
+        shutil.copy(file, tmp_path)
+    status, out, err = cli("check", "votes.csv", "labels.csv", "--save", "--json")
+    assert status == 0, err
+    commands = [shlex.split(text)[1:] for text in json.loads(out)["questions"].values()]
+    assert ("compare" in [command[0] for command in commands]) == (name == "pairs")
+    for command in commands:
+        status, _, err = cli(*command)
+        assert status == 0 or (command[0] == "gate" and status != 2), (command, err)
 
 
 def by_command(given, model, cli):
