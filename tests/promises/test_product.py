@@ -233,6 +233,18 @@ def test_check_advises_commands_that_these_votes_can_answer(
         assert status == 0 or (command[0] == "gate" and status != 2), (command, err)
 
 
+def test_a_demo_writes_votes_and_labels_of_eight_tasks_that_are_read(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = cli("demo", "--items", 60, "-o", "demo")
+    assert status == 0, err
+    said = re.search(r"btdagg evaluate (\S+) (\S+) -n", " ".join(out.split()))
+    assert said, out
+    read = btdagg.read_votes(said[1]), btdagg.read_labels(said[2])
+    for frame in (read[0].frame, read[1].frame):
+        assert frame.n_unique(["task", "item"]) == 8 * 60
+        assert frame["task"].n_unique() == 8
+
+
 def by_command(given, model, cli):
     """Labels of `btdagg decide`, by a model of `btdagg calibrate`."""
     for words in (COMMANDS["calibrate"] + " PANEL", COMMANDS["decide"]):
