@@ -547,3 +547,16 @@ def test_a_2_is_no_vote(cli, folder, votes):
     pl.DataFrame({"item": [f"q{v}" for v in votes], "vote": votes}).write_csv("v.csv")
     for command in (("votes", "v.csv"), ("import", "v.csv", "-o", "i.csv"), ("check", "v.csv")):
         assert cli(*command)[0] == 2
+
+
+@pytest.mark.parametrize("content", ["", " \n\n"])
+@pytest.mark.parametrize("name", ["votes.csv", "votes.jsonl", "votes.tsv"])
+def test_a_file_without_a_row_is_refused_by_its_name(folder, cli, content, name):
+    (folder / name).write_text(content)
+    for read in (read_votes, read_labels):
+        with pytest.raises(InputError, match=name):
+            read(name)
+    status, out, err = cli("votes", name)
+    assert (status, out) == (2, "")
+    assert name in err
+    assert "bug" not in err
