@@ -10,7 +10,7 @@ import btdagg
 from btdagg import InputError, Protocol, Scale, read_labels, read_votes
 from btdagg.evaluation import CrossFit
 from btdagg.methods import MajorityVote
-from btdagg.votes import Items
+from btdagg.votes import Items, as_items
 from refusals import refused
 
 N = 40
@@ -216,3 +216,11 @@ def test_the_one_label_of_an_item_is_that_of_its_raters(scale):
             )
             wanted = min(max(scale.middle_point, low), high)
         assert one == wanted
+
+
+def test_the_door_of_arrays_takes_no_argument_that_it_does_not_know():
+    counts = np.ones((3, 3), dtype=np.int64)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'group'"):
+        as_items(counts, [1, 0, -1], group=["a", "a", "b"])
+    with refused("n_votes", got=2):
+        as_items(counts, [1, 0, -1], n_votes=2)

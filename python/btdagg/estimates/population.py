@@ -44,6 +44,7 @@ from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.sides import turned
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -151,12 +152,18 @@ def items_of(
         for argument in given:
             text = f"{argument} cannot be given with tables, which already have it"
             raise InputError(text, argument=argument)
-        of_tables: Any = {"systems": systems, "judges": judges, "n_votes": n_votes}
-        of_tables |= {"scale": scale, "label_scale": label_scale}
-        return as_items(counts, labels, partial=True, by=by, **of_tables)
-    expect(n_votes is None, "n_votes", n_votes, "None without a table of votes")
-    scales: Any = {"scale": scale, "label_scale": label_scale}
-    return as_items(counts, labels, partial=True, by=by, **scales, **per_item)
+    return as_items(
+        counts,
+        labels,
+        partial=True,
+        scale=scale,
+        label_scale=label_scale,
+        by=by,
+        systems=systems,
+        judges=judges,
+        n_votes=n_votes,
+        **per_item,
+    )
 
 
 def said_of(population: Population, n_items: int) -> str:
@@ -231,7 +238,7 @@ def cross_fitted(
     n_folds = min(most, int(groups.max()) + 1)
     content = [counts, outcomes]
     if sign is not None:
-        content = [_turned(values, sign < 0) for values in content]
+        content = [turned(values, sign < 0) for values in content]
     fold = deal(groups, content, n_folds, seed)
     is_plain = rows.ndim == 2 and scales[0].mirrored and prior == "weak" and not covariates
     if is_plain and len(distinct_rows(*counts.T)[0]) <= MANY:
@@ -301,11 +308,6 @@ def calibrated(
     fields |= {"weights": outcomes[row, place], "groups": groups[row]}
     fitted = quiet(calibrate)(counts[row], scales[1].labels[place], prior=prior, **fields)
     return fitted.model  # type: ignore[no-any-return]
-
-
-def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
-    which = is_turned.reshape(-1, *[1] * (values.ndim - 1))
-    return np.where(which, values[..., ::-1], values)
 
 
 def _raters_worth(shares: Floats, sample: LabelledSample) -> float:
@@ -533,10 +535,10 @@ class PredictedItems(Readable):
         labelled, tables = self.labelled[is_kept], self.tables[:, used % k]
         return replace(
             self,
-            rows=_turned(self.rows[used % k], used >= k),
+            rows=turned(self.rows[used % k], used >= k),
             place=place.reshape(-1),
             labelled=np.searchsorted(rows, labelled),
-            outcomes=_turned(self.outcomes[is_kept], is_turned[labelled]),
+            outcomes=turned(self.outcomes[is_kept], is_turned[labelled]),
             groups=None if self.groups is None else self.groups[rows],
             sizes=None if self.sizes is None else self.sizes[rows],
             weights=None if self.weights is None else self.weights[is_kept],

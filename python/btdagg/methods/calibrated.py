@@ -87,9 +87,7 @@ class Calibrated(OnScale, Readable):
         how = {name: getattr(self, name) for name in names}
         given: Any = counts
         if self.judges:
-            items = as_items(counts)
-            origin = replace(items.origin, judges=self.judges)
-            given = replace(items, counts=items.require_judges(self.judges), origin=origin)
+            given = as_items(counts).with_judges(self.judges, by_name=True)
         calibration = quiet(fit)(given, labels, **how)
         object.__setattr__(self, "calibration", calibration)
         return self

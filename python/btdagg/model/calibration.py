@@ -30,7 +30,7 @@ from btdagg.model.calibration_set import (
 from btdagg.model.covariates import Covariate, Design
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import fit_cuts
-from btdagg.model.labelled import fitted_items
+from btdagg.model.labelled import FittedItems, fitted_items
 from btdagg.model.panel import calibrated_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
@@ -160,6 +160,28 @@ def calibrate(
         scale=scale,
         label_scale=label_scale,
     )
+    return calibrated_items(
+        rows,
+        prior=prior,
+        alpha=alpha,
+        kappa=kappa,
+        bounds=bounds,
+        provenance=provenance,
+        n_threads=n_threads,
+    )
+
+
+def calibrated_items(
+    rows: FittedItems,
+    *,
+    prior: Any = WEAK,
+    alpha: float = 1.0,
+    kappa: float = 1.0,
+    bounds: Bounds | None = None,
+    provenance: Provenance | None = None,
+    n_threads: int = 1,
+) -> Calibration:
+    """Fit a model to items as `calibrate` does, without its warnings."""
     items, weights, known = rows
     counts, labels = items.by_judge, rows.labels
     groups = None if items.group is None else as_groups(items.group, "counts", len(items))

@@ -18,7 +18,7 @@ from btdagg._util.validation import (
     distinct_rows,
 )
 from btdagg._util.wording import in_lines
-from btdagg.model.calibration import WEAK, calibrate, prior_beside
+from btdagg.model.calibration import WEAK, calibrate, calibrated_items, prior_beside
 from btdagg.model.calibration_set import PARAMETERS, Bounds, Calibration, quiet
 from btdagg.model.intervals import (
     ParameterInterval,
@@ -200,8 +200,7 @@ def bootstrap(
     expect(items.scale == PAIRS, "counts", f"votes of {items.scale}", expected)
     expect(rows.labels is not None, "labels", None, "a label of every item")
     how: Any = {"prior": prior, "n_threads": n_threads, **options}
-    # What it warns of is in it.
-    calibration = quiet(calibrate)(counts, labels, groups=groups, covariates=covariates, **how)
+    calibration = calibrated_items(rows, **how)  # what it warns of is in it
     model, bounds = calibration.model, options.get("bounds") or Bounds()
     known = None if rows.known is None else rows.known.columns
     cells = _cells_of(items.pooled, rows.labels, items.group, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,9 +76,11 @@ def as_items(
     strata: Any = None,
     least_probability: float | None = None,
     by: Any = None,
+    systems: Sequence[str] | None = None,
+    judges: Sequence[str] = (),
+    n_votes: int | None = None,
     confidences: Confidences | None = None,
     decisions: Mapping[str, ArrayLike] | None = None,
-    **of_tables: Any,
 ) -> Items:
     """Return items unchanged, or make them of tables, data frames or arrays.
 
@@ -102,19 +104,26 @@ def as_items(
         How the labelled items were drawn, see `Draw`.
     by : (n,) array, or with tables the name of a column; optional
         What estimates are split by.
+    systems, judges, n_votes : optional
+        With tables and `partial`, as in `Votes.items`; arrays have no use for the first two.
     confidences : Confidences, optional
         Confidences of the votes.
     decisions : mapping of str to (n,) array, optional
         Decisions made elsewhere: -1, 0, 1, or NaN where there is none.
-    of_tables : optional
-        With tables, `systems`, `judges` and `n_votes` of `Votes.items`.
     """
+    items: Items
     counts, labels = as_tables(counts, labels, scale, label_scale)
     if isinstance(labels, Labels):
         scales_of(counts, labels, scale, label_scale)
-        items = _of_tables(counts, labels, weights, partial, covariates, by, of_tables)
+        votes = tables_only(counts, weights)
+        if partial:
+            expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
+            items = votes.items(labels, by=by, systems=systems, judges=judges, n_votes=n_votes)
+        else:
+            items = votes.labelled(labels) if covariates is None else votes.with_labels(labels)
         by = None
     else:
+        expect(n_votes is None, "n_votes", n_votes, "None without a table of votes")
         aligned = {"groups": groups, "by": by, "weights": weights, "probabilities": probabilities}
         aligned |= {"units": units, "strata": strata, "covariates": covariates}
         same_index(counts=counts, labels=labels, **aligned)
@@ -137,26 +146,6 @@ def as_items(
         columns[f"decision {name}"] = np.where(places < 0, np.nan, places - 1.0)
     items = items.with_facts(columns) if columns else items
     return items if covariates is None else items.with_covariates(covariates)
-
-
-def _of_tables(
-    counts: Any,
-    labels: Labels,
-    weights: Any,
-    partial: bool,
-    covariates: Any,
-    by: Any,
-    more: dict[str, Any],
-) -> Items:
-    votes = tables_only(counts, weights)
-    if partial:
-        expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
-        items: Items = votes.items(labels, by=by, **more)
-    elif covariates is None:
-        items = votes.labelled(labels)
-    else:
-        items = votes.with_labels(labels)
-    return items
 
 
 def _of_arrays(

@@ -23,7 +23,7 @@ from btdagg._util.validation import (
 from btdagg.votes.labels import RATERS, OnRaters, n_disputed, rater_remarks, shares_in
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.sides import UNNAMED, Sides
+from btdagg.votes.sides import UNNAMED, Sides, turned
 from btdagg.votes.table import facts_of, listing
 
 if TYPE_CHECKING:
@@ -229,13 +229,8 @@ class Items(Readable):
             expect(isinstance(said, kind), name, said, "a btdagg.Scale")
         judges, origin = self.origin.judges, self.origin
         if has_judges(self.counts):
-            # A column that no judge is named for has the votes of all of them.
-            if judges or np.shape(self.counts)[1] != 1:
-                counts = as_panel_counts(self.counts, judges or None)
-                origin = replace(origin, judges=names_of_judges(judges or None, counts.shape[1]))
-            else:
-                read = self.scale.read_counts if self.scale.mirrored else self.scale.counts
-                counts = read(np.asarray(self.counts)[:, 0])[:, None]
+            counts = as_panel_counts(self.counts, judges or None)
+            origin = replace(origin, judges=names_of_judges(judges or None, counts.shape[1]))
         else:
             read = self.scale.read_counts if self.scale.mirrored else self.scale.counts
             counts = read(self.counts)[:, None]
@@ -282,13 +277,21 @@ class Items(Readable):
         counts, labels, ids, group = (
             _rows_of(values, chosen) for values in (self.counts, self.labels, self.ids, self.group)
         )
-        made: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        made |= {"counts": counts, "labels": labels, "ids": ids, "group": group}
-        made |= {"facts": self.facts.rows(chosen), "sampling": self.sampling.rows(chosen)}
-        some = object.__new__(type(self))  # which needs no check
-        for name, value in made.items():
-            object.__setattr__(some, name, value)
-        return some
+        return self._with(
+            counts=counts,
+            labels=labels,
+            ids=ids,
+            group=group,
+            facts=self.facts.rows(chosen),
+            sampling=self.sampling.rows(chosen),
+        )
+
+    def _with(self, **fields: Any) -> Self:
+        """Return the items with other fields, made of checked ones and not checked again."""
+        made = object.__new__(type(self))
+        for name in self.__dataclass_fields__:
+            object.__setattr__(made, name, fields.get(name, getattr(self, name)))
+        return made
 
     # What the fields say
 
@@ -357,8 +360,9 @@ class Items(Readable):
             return np.asarray(self.ids)
         ids, tasks = self.ids.tolist(), self.facts.get("task")
         if tasks is None:
-            return _objects([f" {item}" for item in ids])
-        return _objects([f" {task} {item}" for task, item in zip(tasks, ids, strict=True)])
+            return np.array([f" {item}" for item in ids], dtype=object)
+        both = zip(tasks, ids, strict=True)
+        return np.array([f" {task} {item}" for task, item in both], dtype=object)
 
     @property
     def id_frame(self) -> pl.DataFrame:
@@ -406,7 +410,8 @@ class Items(Readable):
         if not self.judges and not any(name.startswith(needed) for name in self.facts):
             return self.pooled
         facts = Facts(self.facts.columns, self.facts.votes)
-        return replace(self, labels=None, group=None, facts=facts)
+        labels = _none(*self.labels.shape)
+        return self._with(labels=labels, group=None, facts=facts)
 
     def labelled(self) -> Self:
         """Return the items that have a label, of which there has to be one."""
@@ -428,7 +433,7 @@ class Items(Readable):
             remarks += rater_remarks(self.label_scale, origin.raters, disputed, len(rows))
         n_unlabelled = origin.n_unlabelled + len(self) - len(rows)
         origin = replace(origin, n_unlabelled=n_unlabelled, remarks=remarks)
-        return replace(some, facts=facts, origin=origin)
+        return some._with(facts=facts, origin=origin)
 
     def with_facts(self, columns: Mapping[str, Any]) -> Self:
         """Return the items with more facts, each with a row for every item; see `Facts`."""
@@ -442,7 +447,7 @@ class Items(Readable):
 
     def with_remarks(self, remarks: Iterable[str]) -> Self:
         """Return the items with these remarks."""
-        return replace(self, origin=replace(self.origin, remarks=tuple(remarks)))
+        return self._with(origin=replace(self.origin, remarks=tuple(remarks)))
 
     def with_covariates(self, covariates: Any, *, model: Any = None) -> Self:
         """Return the items with what else is known of them, for models to use.
@@ -511,7 +516,7 @@ class Items(Readable):
             part = self[tasks == value]
             table = None if votes is None else votes.filter({"task": value})
             facts = Facts(part.facts.columns, table, part.facts.frame)
-            parts[value] = replace(part, facts=facts)
+            parts[value] = part._with(facts=facts)
         return parts
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
@@ -604,10 +609,13 @@ class Items(Readable):
         counts: NDArray[Any] = self.counts[:, [self.judges.index(name) for name in names]]
         return counts
 
-    def with_judges(self, names: Sequence[str]) -> Self:
-        """Return the items with the counts of a model's judges alone; see `of_judges`."""
-        origin = replace(self.origin, judges=tuple(names))
-        return replace(self, counts=self.of_judges(names), origin=origin)
+    def with_judges(self, names: Sequence[str], *, by_name: bool = False) -> Self:
+        """Return the items with the counts of a model's judges alone; see `of_judges`.
+
+        With `by_name` judges of an array have names as well: their numbers, unless it says others.
+        """
+        counts = self.require_judges(names) if by_name else self.of_judges(names)
+        return replace(self, counts=counts, origin=replace(self.origin, judges=tuple(names)))
 
     def require_decisions(self, name: str) -> NDArray[np.int8]:
         """Return the decisions of that name, which every item must have: (n,) array of -1, 0, 1."""
@@ -643,7 +651,7 @@ class Items(Readable):
             units=None if any(of is None for of in units) else np.concatenate(units),
             least_probability=self.sampling.least_probability,
         )
-        by = np.repeat(_objects(names), [len(run) for run in runs])
+        by = np.repeat(np.array(names, dtype=object), [len(run) for run in runs])
         remarks = tuple(dict.fromkeys(self.origin.remarks + before.origin.remarks))
         origin = Origin(judges=self.judges, sides=self.origin.sides, remarks=remarks)
         fields: Any = {"group": np.concatenate(groups), "sampling": sampling, "origin": origin}
@@ -666,22 +674,17 @@ class Items(Readable):
             if name.startswith("covariate "):
                 columns[name] = np.where(is_turned, -1.0, 1.0) * values
             elif name == "signs":
-                columns[name] = _turned(values, is_turned)
+                columns[name] = turned(values, is_turned)
         for name, side in zip(self.scale.systems, sides, strict=True):
             columns[name] = np.full(len(rows), side, dtype=object)
         remarks = self.remarks_of(rows)
         return replace(
             items,
-            counts=_turned(items.counts, is_turned),
-            labels=_turned(items.labels, is_turned),
+            counts=turned(items.counts, is_turned),
+            labels=turned(items.labels, is_turned),
             facts=Facts(columns, items.facts.votes, items.facts.frame),
             origin=replace(items.origin, sides=sides, remarks=remarks),
         )
-
-
-def _turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
-    which = is_turned.reshape(-1, *[1] * (values.ndim - 1))
-    return np.where(which, values[..., ::-1], values)
 
 
 def _none(n: int, n_labels: int) -> Floats:
@@ -691,12 +694,6 @@ def _none(n: int, n_labels: int) -> Floats:
 
 def _is_none(labels: Any) -> bool:
     return isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.strides == (0, 0)
-
-
-def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _rows_of(values: Any, rows: NDArray[Any]) -> Any:

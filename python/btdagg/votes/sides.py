@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.table import Table, as_text, refuse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Whose responses A and B are; where they are the same in all rows, these are the names.
 _COLUMNS = {"a": "system_a", "b": "system_b"}
@@ -34,6 +39,12 @@ class Sides(NamedTuple):
 
 
 UNNAMED = Sides()
+
+
+def turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return rows of values in label order, (n, ..., K), with A and B swapped in some of them."""
+    which = is_turned.reshape(-1, *[1] * (values.ndim - 1))
+    return np.where(which, values[..., ::-1], values)
 
 
 def columns_of_systems(votes: Any) -> dict[str, Any]:
