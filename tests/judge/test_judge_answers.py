@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from btdagg import InputError
-from btdagg.judge.answers import AnswerFormat, parse_verdict, sequence_probability
+from btdagg.judge import parse_verdict
+from btdagg.judge.answers import AnswerFormat, sequence_probability
 
 TABLE = Path(__file__).with_name("verdicts.jsonl").read_text(encoding="utf-8")
 VOTES = {"first": 1, "tie": 0, "second": -1}

@@ -3,8 +3,7 @@
 import asyncio
 import time
 
-from btdagg.judge import BatchClient, Judging, Limits, judge
-from btdagg.judge.client import ChatError, ChatReply, ChatRequest
+from btdagg.judge import BatchClient, ChatError, ChatReply, ChatRequest, Judging, Limits, judge
 from judging import pairs_of, rows_of
 
 

@@ -9,8 +9,6 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg.judge import VoteStore
-from btdagg.judge.store.database import NoStoreError
 from commands import Fork, one_line
 from judge_endpoints import completion
 from judging import asked_of, config, pairs_of, statuses_of
@@ -81,14 +79,6 @@ def test_a_dry_run_asks_nobody_and_prices_what_is_missing(cli, folder, judge_ser
     cost = (found["prompt_tokens"] * 1000 + found["completion_tokens"] * 10_000) / 1e6
     assert found["cost"] == pytest.approx(cost)
     assert len(server.log()) == 160
-
-
-def test_a_dry_run_makes_no_store(cli, folder, store_place):
-    options = ["judge", "pairs.jsonl", "--model", "m", "-s", store_place, "--dry-run", "--json"]
-    status, out, _ = cli(*options)
-    assert (status, json.loads(out)["n_calls"]) == (0, 480)
-    with pytest.raises(NoStoreError):
-        VoteStore(store_place, create=False)
 
 
 def test_a_process_is_interrupted_and_goes_on(cli, folder, endpoint):

@@ -2,24 +2,22 @@
 
 import asyncio
 import json
-import math
 import threading
 
 import pytest
 
-from btdagg.judge.client import (
+from btdagg.judge import (
     BatchClient,
-    ChatError,
     ChatReply,
     ChatRequest,
     FunctionClient,
+    ModelClient,
+    Prices,
     Usage,
-    split_thinking,
 )
+from btdagg.judge.client import split_thinking
 from btdagg.judge.dialects import usage_of
-from btdagg.judge.prices import Prices, cost_of
-from btdagg.judge.provider import ModelClient
-from btdagg.judge.runs import Budget, Limits
+from btdagg.judge.prices import cost_of
 from judge_endpoints import completion
 
 MESSAGES = ({"role": "user", "content": "Which? [[A]] [[B]] [[TIE]]"},)
@@ -42,13 +40,6 @@ def complete(url, request=REQUEST, **options):
     return asyncio.run(main())
 
 
-def fault(url, request=REQUEST, **options):
-    with pytest.raises(ChatError) as error:
-        complete(url, request, **options)
-    assert error.value.__cause__ is None
-    return error.value
-
-
 @pytest.mark.parametrize(
     ("field", "stream"),
     [("reasoning_content", True), ("reasoning", False), ("think", True), ("none", False)],
@@ -66,18 +57,6 @@ def test_thinking_is_kept_apart(judge_server, field, stream):
     assert reply.latency > 0
     assert reply.model == "m"
     assert server.log()[0]["stream"] == stream
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_log_probabilities(judge_server, stream):
-    server = judge_server()
-    request = ChatRequest(MESSAGES, "m", temperature=0.5, logprobs=True)
-    reply = complete(server.url, request, stream=stream)
-    assert "".join(token.text for token in reply.tokens) == reply.text
-    assert reply.token_logprobs == tuple(token.logprob for token in reply.tokens)
-    assert any({"A", "B"} < set(token.alternatives) for token in reply.tokens)
-    assert max(reply.token_logprobs) <= 0
-    assert complete(judge_server("--no-logprobs").url, request).token_logprobs is None
 
 
 def test_content_in_parts_keeps_its_reasoning(endpoint):
@@ -160,34 +139,6 @@ def test_a_function_that_raises_stop_iteration_does_not_hang(client):
 
     with pytest.raises(RuntimeError, match="the function raised StopIteration"):
         asyncio.run(main())
-
-
-def test_a_budget_waits_for_calls_in_flight():
-    async def main():
-        budget = Budget(Limits(max_cost=1e-4), Prices(1.0, 1.0), 40)
-        first = await budget.take(10)
-        second = await budget.take(10)
-        third = asyncio.create_task(budget.take(10))
-        await asyncio.sleep(0)
-        assert not third.done()
-        budget.settle(first, 20e-6)
-        budget.settle(second, 20e-6)
-        assert (await third) is not None
-        fourth = asyncio.create_task(budget.take(10))
-        await asyncio.sleep(0)
-        budget.settle(await third, 50e-6)
-        assert await fourth is None
-        assert budget.reached.startswith("the run has cost 9e-05")
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("tokens", ["1e400", "-1", '"many"', "NaN"])
-def test_impossible_numbers_of_tokens_lose_no_vote(tokens):
-    usage = usage_of(json.loads(f'{{"prompt_tokens": {tokens}, "completion_tokens": 3}}'))
-    assert usage == Usage(0, 3)
-    usage = usage_of(json.loads(f'{{"prompt_tokens": 2, "cost": {tokens}}}'))
-    assert usage.cost is None or math.isfinite(usage.cost)
 
 
 def test_tokens_by_whatever_name():

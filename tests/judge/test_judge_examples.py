@@ -2,8 +2,8 @@
 
 import pytest
 
-from btdagg.judge.pairs import Pair, read_pairs
-from btdagg.judge.prompts import FewShot, PromptTemplate, labelled_pairs
+from btdagg.judge import Pair, PromptTemplate, read_pairs
+from btdagg.judge.prompts import FewShot, labelled_pairs
 
 TEMPLATE = PromptTemplate("t", "{first} | {second}", "Judge. {answer}")
 EXAMPLES = [(Pair(f"q{n}", f"a{n}", f"b{n}"), label) for n, label in enumerate((1, 1, 0, -1))]

@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from btdagg.judge import VoteStore
-from btdagg.judge.client import ChatError, FunctionClient, samples_of
+from btdagg.judge import ChatError, FunctionClient, Judging, Limits, Pair, VoteStore
+from btdagg.judge.client import samples_of
 from btdagg.judge.faults import EndpointError
-from btdagg.judge.judging import JudgeJob, Judging, Work
-from btdagg.judge.pairs import Pair
-from btdagg.judge.runs import Limits
+from btdagg.judge.judging import JudgeJob, Work
 from btdagg.judge.sampling import sample
 from judge_dialects import Answer, Fault
 from judging import plan_of, read, rows_of, statuses_of

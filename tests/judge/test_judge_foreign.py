@@ -5,18 +5,15 @@ It takes as long as the limits say. `make integrations` installs llmock and runs
 
 import json
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from commands import Fork
 from judging import config, pairs_of, statuses_of
 
 LLMOCK = shutil.which("llmock", path=str(Path(sys.executable).parent)) or shutil.which("llmock")
@@ -115,86 +112,9 @@ def test_refusals_at_random_lose_no_vote(run, llmock):
     assert found["n_limited"] > 0
 
 
-def test_two_requests_a_second_lose_no_vote(run, llmock):
-    status, found, err = run(llmock("--rpm", "120"), 40, "-n", "4")
-    assert status == 0, err
-    assert statuses_of("v.db") == {"ok": 160}
-    assert found["is_complete"]
-    # 120 at once and two a second from then on; some are used up while the server starts.
-    assert found["seconds"] < 60  # 20 if every allowed request were used
-    assert found["n_limited"] <= 0.5 * 160  # until the pace is known
-
-
 def test_pairs_beyond_the_context_window(run, llmock):
     url = llmock("--context-window", "2000")
     status, found, err = run(url, 20, "-n", "2", long=(0, 10, 19), allow_missing=0.2)
     assert status == 0, err
     assert found["n_pair_faults"] == 6
     assert statuses_of("v.db") == {"ok": 34, "failed": 6}
-
-
-def got(url):
-    with urllib.request.urlopen(url, timeout=30) as reply:
-        return reply.read()
-
-
-def bought(url):
-    """How often each request was asked by a batch, as the server's own files say."""
-    found = Counter()
-    after = ""
-    while True:
-        page = json.loads(got(f"{url}/batches?limit=5{after}"))
-        for batch in page["data"]:
-            content = got(f"{url}/files/{batch['input_file_id']}/content")
-            found.update(json.loads(line)["custom_id"] for line in content.splitlines())
-        if not page["has_more"]:
-            return found
-        after = f"&after={page['last_id']}"
-
-
-def test_batches_killed_between_their_steps_and_within(cli, tmp_path, monkeypatch, llmock):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    pairs_of(20).frame.write_ndjson("pairs.jsonl")
-    url = llmock()
-    asking = ["pairs.jsonl", "--model", "gpt-4o", "-n", "4", "--set", f"judge.base_url={url}"]
-
-    def killed_after(tenths, *command):
-        process = Fork(tmp_path, *command)
-        time.sleep(tenths / 10)
-        process.kill()
-        process.communicate()
-        return process.returncode
-
-    # Step by step, each a process of its own that is killed as it goes, and done again.
-    where = asking[-2:]
-    for step in (["write", *asking], ["send", *where], ["collect", "--wait", *where]):
-        ends = [killed_after(tenths, "batch", *step) for tenths in (1, 3, 6, 9, 12)]
-        assert ends[0] == -signal.SIGKILL
-        process = Fork(tmp_path, "batch", *step)
-        _, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
-    assert statuses_of("votes.db").total() == 80
-    asked = bought(url)
-    assert (len(asked), set(asked.values())) == (80, {1})
-    # All of it in one command, for more votes.
-    command = [
-        "judge",
-        "pairs.jsonl",
-        "--model",
-        "gpt-4o",
-        "-n",
-        "8",
-        "--set",
-        f"judge.base_url={url}",
-        "--batch",
-    ]
-    command += config(allow_missing=1)
-    ends = [killed_after(tenths, *command) for tenths in range(1, 40, 3)]
-    assert ends[0] == -signal.SIGKILL
-    process = Fork(tmp_path, *command)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    assert statuses_of("votes.db").total() == 160
-    asked = bought(url)
-    assert (len(asked), set(asked.values())) == (160, {1})

@@ -1,13 +1,12 @@
 """Generative aggregation: what a further call shows, and how its answer is read."""
 
+from btdagg.judge import Pair, PromptTemplate
 from btdagg.judge.methods import (
     Sample,
     aggregation_messages,
     number_format,
     order_of_aggregation,
 )
-from btdagg.judge.pairs import Pair
-from btdagg.judge.prompts import PromptTemplate
 
 TEMPLATE = PromptTemplate("t", "<{first}|{second}> {answer}", "Be fair.")
 PAIR = Pair("q1", "alpha", "beta")

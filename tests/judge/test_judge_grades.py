@@ -8,12 +8,15 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from btdagg import PASS_FAIL, InputError, Scale, read_votes
+from btdagg import PASS_FAIL, GradeModel, InputError, Scale, read_votes
 from btdagg.judge import (
+    TEMPLATES,
     FunctionClient,
     Judging,
+    PromptTemplate,
     StoreError,
     VoteStore,
+    get_template,
     judge,
     parse_verdict,
     read_pairs,
@@ -21,14 +24,12 @@ from btdagg.judge import (
 from btdagg.judge.answers import AnswerFormat
 from btdagg.judge.judging import JudgeJob
 from btdagg.judge.methods import asking_of
-from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template
 from btdagg.judge.simulated import SimulatedClient
 from btdagg.judge.stopping import judge_by_rule
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.store import summaries, votes_frame
-from btdagg.model.grades import GradeModel
 from btdagg.online import StoppingRule
-from commands import Fork, one_line
+from commands import one_line
 from judging import config
 
 CRITERIA = {"clear": "5: clear. 1: not.", "right": "5: right. 1: wrong."}
@@ -50,47 +51,6 @@ def graded(store, client=None, items=ITEMS, **options):
 
 # Reading an answer
 
-_FOURS = (
-    *("[[4]]", "Grade: 4/5", "**Final Score:** 4", "So so.\n\n4", "[RESULT] 4", "Rating: [[4]]"),
-    *("4 out of 5", '{"overall_score": 4.0}', "<score>4</score>", "The final grade is [[4]]."),
-)
-_NO_GRADES = (
-    *("[[11]]", "[[0]]", "Score: 11", "[[3.5]]", "4.5", '{"grade": 3.5}', '{"grade": true}'),
-    *("Grade: 3-4", "Grade: 3,5", "4/10", "Grade: 4 / 10", "Grade: -4", "[[TIE]]", "I say 4"),
-    *(
-        "The final grade is 4.",
-        "[[4]] or [[5]]",
-        "Grade: 4 or 5",
-        "not [[4]]",
-        "Grade: four",
-        "Score: 4\n\nGrade: 11",
-    ),
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "grade"),
-    [(text, 4) for text in _FOURS] + [(text, None) for text in _NO_GRADES],
-)
-def test_a_grade_is_on_its_scale_or_none(text, grade):
-    verdict = parse_verdict(text, AnswerFormat(grades="1-5"))
-    assert (verdict.grade, verdict.status) == (grade, "unparsed" if grade is None else "ok")
-    assert verdict.vote is None
-    assert bool(verdict.reason) == (grade is None)
-
-
-@pytest.mark.parametrize(
-    ("text", "grade"),
-    [
-        *((text, 1) for text in ("[[PASS]]", "Pass", "[[yes]]", '{"verdict": "PASS"}')),
-        *((text, 0) for text in ("Verdict: fail", '{"passed": false}', "[[0]]")),
-        *((text, None) for text in ("[[0.5]]", "[[B]]", "Verdict: unclear", "Verdict: not pass")),
-        *((text, None) for text in ("Verdict: pass or fail", "Verdict: fail, since it ends")),
-    ],
-)
-def test_pass_and_fail(text, grade):
-    assert parse_verdict(text, AnswerFormat(grades="pass/fail")).grade == grade
-
 
 def test_other_points_and_a_pattern():
     halves = AnswerFormat(grades=[0, 0.5, 1], confidence=True)
@@ -104,8 +64,9 @@ def test_other_points_and_a_pattern():
 # What is asked
 
 
-@pytest.mark.parametrize("template", SCALES)
-@pytest.mark.parametrize("kind", ["tag", "line", "json"])
+@pytest.mark.parametrize(
+    ("template", "kind"), [("pass-fail", "tag"), ("grade-5", "line"), ("grade-10", "json")]
+)
 def test_every_grade_is_asked_for_and_read(tmp_path, template, kind):
     asked = TEMPLATES[template].asking(kind=kind, confidence=True)
     (system, user) = asked.render(ITEMS[0])
@@ -286,23 +247,6 @@ def test_commands_by_criteria(cli, folder, judge_server):
     ]
     message = one_line(*cli(*ask, "--set", "judge.confidence=logprobs"))
     assert "confidence" in message
-
-
-@pytest.mark.soak
-def test_a_run_is_killed_and_goes_on(cli, folder, judge_server):
-    server = judge_server("--latency-ms", 200)
-    ask = (*ASK, "--model", "sim", "--set", f"judge.base_url={server.url}")
-    process = Fork(folder, *ask, *config(concurrency=2))
-    while len(server.log()) < 8:
-        assert process.poll() is None
-    process.kill()
-    process.communicate()
-    status, out, err = cli(*ask)
-    assert status == 0, err
-    new = int(out.split()[0])
-    assert 0 < new < 48
-    assert 48 <= len(server.log()) <= 50
-    assert read_votes("votes.db").counts()[1].sum() == 48
 
 
 def test_one_command_to_grades(cli, folder, quick_commands):

@@ -9,18 +9,20 @@ import pytest
 
 from btdagg import InputError, Protocol, evaluate, read_labels, read_votes
 from btdagg.evaluation import RandomSplits
-from btdagg.judge import VoteStore
-from btdagg.judge.client import FunctionClient
-from btdagg.judge.jobs import estimate
-from btdagg.judge.judging import JudgeJob, Judging
+from btdagg.judge import (
+    FunctionClient,
+    Judging,
+    Limits,
+    ModelClient,
+    VoteStore,
+    estimate,
+    read_pairs,
+)
+from btdagg.judge.judging import JudgeJob
 from btdagg.judge.methods import METHODS, asking_of, decide_by, order_of_aggregation
-from btdagg.judge.pairs import read_pairs
 from btdagg.judge.prompts import labelled_pairs
-from btdagg.judge.provider import ModelClient
-from btdagg.judge.runs import Limits
 from btdagg.judge.store.store import votes_frame
-from btdagg.methods import RoundedMedian
-from btdagg.methods.registry import by_name
+from btdagg.methods import RoundedMedian, by_name
 from judging import asked_of, config
 
 N_ITEMS = 12

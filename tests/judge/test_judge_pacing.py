@@ -7,20 +7,11 @@ import random
 import pytest
 
 import virtual_time
-from btdagg.judge import VoteStore
-from btdagg.judge.client import (
-    Allowance,
-    ChatError,
-    ChatReply,
-    FunctionClient,
-    RateLimits,
-    rate_limits_of,
-    seconds_of,
-)
+from btdagg.judge import ChatError, ChatReply, FunctionClient, Judging, Limits, VoteStore
+from btdagg.judge.client import Allowance, RateLimits, rate_limits_of, seconds_of
 from btdagg.judge.faults import EndpointError
-from btdagg.judge.judging import JudgeJob, Judging
+from btdagg.judge.judging import JudgeJob
 from btdagg.judge.pacing import Pacing
-from btdagg.judge.runs import Limits
 from btdagg.judge.sampling import sample
 from judging import plan_of
 from refusals import refused
@@ -87,12 +78,6 @@ def used(log, after=0.0):
     )
 
 
-def share_refused(log, after):
-    """Share of the requests made after so many seconds that were refused."""
-    later = [is_through for time, is_through, _ in log if time >= after]
-    return later.count(False) / len(later)
-
-
 class AtRandom:
     """Refuses a share of the calls, however slowly it is asked."""
 
@@ -103,7 +88,7 @@ class AtRandom:
         return (self.retry_after,) if self.draw.random() < self.share else None
 
 
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize("share", [0.1, 0.5])
 def test_refusals_at_random_are_told_from_those_of_a_limit(share):
     log = ask_all(AtRandom(share, None), 4000, 8, latency=1.0)
     assert max(time for time, _, _ in log) < 700  # 500 without refusals
@@ -130,29 +115,11 @@ def test_of_a_limit_that_allows_no_burst_most_is_used(per_minute, n_calls):
     assert used(log) >= 0.85 * per_minute / 60
 
 
-@pytest.mark.parametrize("workers", [4, 16, 64])
-@pytest.mark.parametrize("says_when", [True, False])
+@pytest.mark.parametrize(("workers", "says_when"), [(4, True), (64, False)])
 def test_a_bucket_of_sixty_a_minute(workers, says_when):
     log = ask_all(Bucket(60, says_when=says_when), 160, workers)
     assert sum(is_through for _, is_through, _ in log) == 160
     assert 160 / (60 + max(time for time, _, _ in log)) >= 0.9  # allowed: 60, and one a second
-
-
-def test_a_bucket_that_holds_little():
-    log = ask_all(Bucket(60, 10, says_when=False), 600, 16)
-    assert used(log) >= 0.9
-    assert share_refused(log, 10) <= 0.15
-
-
-def test_slow_calls_are_many_at_a_time():
-    log = ask_all(Bucket(60, 10), 600, 64, latency=20.0)
-    assert used(log) >= 0.9
-
-
-def test_fast_endpoints():
-    log = ask_all(Bucket(6000, 100), 10_000, 16)
-    assert used(log) >= 80
-    assert share_refused(log, 10) <= 0.05
 
 
 def test_a_limit_that_is_raised_after_minutes_is_used_within_minutes():
@@ -161,15 +128,6 @@ def test_a_limit_that_is_raised_after_minutes_is_used_within_minutes():
 
     log = ask_all(Bucket(60, 5, says_when=False), 700, 16, latency=0.3, at=change)
     assert max(time for time, _, _ in log) < 900 + 2 * (700 - 360)
-
-
-def test_a_limit_that_changes():
-    def change(server, now):
-        server.change(60 if now < 300 else 30 if now < 900 else 120)
-
-    log = ask_all(Bucket(60, 1), 2300, 16, at=change)
-    end = max(time for time, _, _ in log)
-    assert 2300 / (300 + 300 + 2 * (end - 900)) >= 0.4
 
 
 @pytest.mark.parametrize("says_when", [True, False])
@@ -278,11 +236,10 @@ def test_no_vote_is_lost_to_a_limit_that_passes(tmp_path):
     assert seconds < 160 / 0.8
 
 
-@pytest.mark.parametrize("of", ["requests", "tokens"])
 @pytest.mark.parametrize(
-    ("n_refused", "retry_after", "after", "concurrency"),
-    [(0, None, 0, 16), (1, 1.0, 0, 16), (5, 2.0, 0, 16), (5, 2.0, 10, 4), (12, 5.0, 0, 16),
-     (20, 2.0, 40, 16), (20, None, 0, 16), (20, None, 40, 16)],
+    ("of", "n_refused", "retry_after", "after", "concurrency"),
+    [("requests", 1, 1.0, 0, 16), ("requests", 5, 2.0, 10, 4), ("tokens", 12, 5.0, 0, 16),
+     ("requests", 20, 2.0, 40, 16), ("requests", 20, None, 0, 16), ("tokens", 20, None, 40, 16)],
 )  # fmt: skip
 def test_a_limit_that_has_passed_costs_ten_seconds(
     tmp_path, of, n_refused, retry_after, after, concurrency

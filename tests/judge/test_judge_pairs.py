@@ -3,7 +3,7 @@
 import pytest
 
 from btdagg import InputError
-from btdagg.judge.pairs import Pair, read_pairs
+from btdagg.judge import Pair, read_pairs
 from refusals import refused
 
 COLUMNS = {"item": ["q1", "q2"], "a": ["yes", "no"], "b": ["no", "no "], "prompt": ["?", None]}

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btdagg import InputError
+from btdagg.judge import TEMPLATES, Pair, PromptTemplate, get_template, read_pairs
 from btdagg.judge.answers import AnswerFormat
-from btdagg.judge.pairs import Pair, read_pairs
-from btdagg.judge.prompts import TEMPLATES, PromptTemplate, get_template
 from refusals import refused
 
 OF_PAIRS = [name for name in TEMPLATES if TEMPLATES[name].answer.grades is None]

@@ -3,25 +3,30 @@
 import asyncio
 import os
 import random
-import resource
 import time
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 
-from btdagg.judge import StoreError, VoteStore, retries
-from btdagg.judge.client import ChatError, ChatReply, FunctionClient, Usage, samples_of
-from btdagg.judge.faults import EndpointError
-from btdagg.judge.judging import JudgeJob, Judging
-from btdagg.judge.pairs import Pair
-from btdagg.judge.prices import Prices
-from btdagg.judge.provider import ModelClient
-from btdagg.judge.runs import Limits
+from btdagg.judge import (
+    ChatError,
+    ChatReply,
+    FunctionClient,
+    Judging,
+    Limits,
+    ModelClient,
+    Prices,
+    StoreError,
+    Usage,
+    VoteStore,
+    retries,
+)
+from btdagg.judge.client import samples_of
+from btdagg.judge.judging import JudgeJob
 from btdagg.judge.sampling import sample
 from btdagg.judge.store.owner import Owner
-from commands import FORKS, forked
+from commands import forked
 from judging import plan_of, rows_of, statuses_of
 
 
@@ -76,10 +81,6 @@ def assert_whole(place, n_items, n):
     return rows
 
 
-def sample_of(row):
-    return row["item"], row["order"], row["sample"]
-
-
 # Faults
 
 
@@ -124,34 +125,6 @@ def test_ten_thousand_votes_under_faults(store_place, judge_server):
     repeated = ("429", "500", "reset", "hang", "malformed", "content-type")
     assert min(outcomes[name] for name in repeated) > 0
     assert 0 <= finished.n_retries - sum(line["outcome"] in repeated for line in log) <= n_unread
-
-
-@pytest.mark.soak
-def test_faults_end_in_a_recorded_reason_and_can_be_retried(store_place, judge_server):
-    bad = judge_server("--faults", "500=0.6,empty=0.2")
-    first = run_on(bad.url, store_place, plan_of(12), limits=Limits(4), max_attempts=2)
-    assert first.is_done
-    rows = assert_whole(store_place, 12, 4)
-    failed = [row for row in rows if row["status"] == "failed"]
-    assert failed
-    assert {row["reason"] for row in failed} == {"HTTP 500: The judge has a headache."}
-    # Those of a time in which the endpoint seemed to be away do not count.
-    attempts = {sample_of(row): row["attempts"] for row in failed}
-    assert min(attempts.values()) == 2
-
-    good = judge_server()
-    same = run_on(good.url, store_place, plan_of(12))
-    assert same.n_calls == 0
-    assert same.stored == first.statuses
-    again = run_on(good.url, store_place, plan_of(12), again=("failed",))
-    assert again.statuses == {"ok": len(failed)}
-    assert again.stored == first.statuses - Counter(failed=len(failed))
-    assert len(good.log()) == len(failed)
-    after = assert_whole(store_place, 12, 4)
-    retried = {sample_of(row): row["attempts"] for row in after if sample_of(row) in attempts}
-    assert retried == {sample: n + 1 for sample, n in attempts.items()}
-    assert all(row["reason"] == "" for row in after if row["status"] == "ok")
-    assert statuses_of(store_place)["empty"] == first.statuses["empty"] > 0
 
 
 # Processes that die, and that share
@@ -234,29 +207,6 @@ def test_two_processes_share_a_job(tmp_path, judge_server, store_place):
     shares = [int(file.read_text().splitlines()[-1]) for file in files]
     assert sum(shares) == 900
     assert min(shares) > 0
-
-
-@pytest.mark.soak
-def test_one_that_is_killed_leaves_its_share_to_the_other(tmp_path, judge_server, store_place):
-    stuck = judge_server("--faults", "hang=1")
-    good = judge_server()
-    arguments = (stuck.url, store_place, 20, 4, 4, tmp_path / "counted")
-    child = forked(ask_in_a_child, *arguments)
-    while not stuck.log():
-        time.sleep(0.01)
-
-    def watch(finished):
-        if child.is_alive():
-            child.kill()
-
-    # All of the first stretch is claimed by the other, which is killed by nobody until then.
-    assert {row["owner"] for row in rows_of(store_place)} != {None}
-    plan = list(plan_of(40))
-    finished = run_on(good.url, store_place, plan, watch=watch)
-    child.join()
-    assert finished.is_complete
-    assert_whole(store_place, 40, 4)
-    assert len(good.log()) == 160
 
 
 # Stopping
@@ -376,23 +326,6 @@ def test_calls_that_may_have_cost_something_count_as_much_as_they_can(tmp_path):
 # Endpoints that cannot work
 
 
-def stopped_by(url, place, **settings):
-    with pytest.raises(EndpointError) as error:
-        run_on(url, place, plan_of(50), limits=Limits(16), **settings)
-    return str(error.value)
-
-
-def test_a_wrong_key_stops_at_once(store_place, judge_server, monkeypatch):
-    server = judge_server("--api-key", "sk-the-right-one-9876543210")
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-wrong-one-0123456789")
-    said = stopped_by(server.url, store_place)
-    assert said == f"{server.url}: refuses the key in OPENAI_API_KEY (HTTP 401)"
-    assert len(server.log()) == 1
-    assert rows_of(store_place) == []
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-right-one-9876543210")
-    assert run_on(server.url, store_place, plan_of(5)).is_complete
-
-
 # What is asked
 
 
@@ -410,13 +343,6 @@ def test_a_fault_of_a_function_is_recorded(tmp_path):
 
 
 # The store in trouble
-
-
-def test_other_texts_under_the_same_id_are_refused(store_place):
-    run(store_place, answering(), plan_of(3))
-    other = [replace(work, pair=Pair(work.item, "other")) for work in plan_of(3)]
-    with pytest.raises(StoreError, match="item 'q0' is stored with other texts"):
-        run(store_place, answering(), other)
 
 
 @pytest.mark.soak
@@ -442,39 +368,6 @@ def test_a_full_disk_loses_nothing_that_was_counted(tmp_path):
     assert "\n" not in message
     assert statuses_of(place)["ok"] == counted[-1] > 0
     # There is room again.
-    assert run(place, answering(), plan_of(500)).is_complete
-    assert_whole(place, 500, 4)
-
-
-def ask_with_little_room(place, connection):
-    """Sample where no file may grow beyond 300 kB; send what was counted, and what was said."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
-    counted = [0]
-    try:
-        run(
-            place,
-            answering("x" * 500 + "[[A]]"),
-            plan_of(500),
-            watch=lambda finished: counted.append(finished.statuses.total()),
-        )
-        said = ""
-    except StoreError as error:
-        said = str(error)
-    connection.send((counted[-1], said))
-
-
-@pytest.mark.soak
-def test_a_file_that_cannot_grow_loses_nothing_that_was_counted(tmp_path):
-    # Here it is the commit that fails, not what is written before it.
-    place = tmp_path / "v.db"
-    ours, theirs = FORKS.Pipe()
-    child = forked(ask_with_little_room, place, theirs)
-    n_counted, said = ours.recv()
-    child.join()
-    assert said.startswith(f"{place}: disk I/O error")
-    assert said.endswith("answers are not in it and will be asked for again")
-    assert "\n" not in said
-    assert statuses_of(place)["ok"] == n_counted > 0
     assert run(place, answering(), plan_of(500)).is_complete
     assert_whole(place, 500, 4)
 
@@ -544,28 +437,6 @@ def test_cancelled_while_it_commits_nobody_else_uses_the_connection(tmp_path, ca
     assert overlaps == []
     assert run(place, answering(), plan_of(50)).is_complete
     assert_whole(place, 50, 4)
-
-
-def test_what_is_forbidden_ends_the_run_unless_something_works(tmp_path):
-    def client(forbidden):
-        async def answer(request):
-            if forbidden in request.messages[0]["content"]:
-                raise ChatError("does not permit this (HTTP 403)", "forbidden")
-            return "[[A]]"
-
-        return FunctionClient(answer)
-
-    finished = run(tmp_path / "v.db", client("q1 "), plan_of(5))
-    assert finished.statuses == {"ok": 16, "failed": 4}
-    assert finished.n_pair_faults == 4
-    # A short request shows that it is the pair.
-    assert 1 <= finished.n_canaries <= 4
-    again = run(tmp_path / "v.db", client("q1 "), plan_of(2), again=("failed",))
-    assert again.statuses == {"failed": 4}
-    assert again.n_calls == 4 + again.n_canaries
-    with pytest.raises(EndpointError, match=r"judge sim: .*does not permit this \(HTTP 403\)"):
-        run(tmp_path / "v.db", client(""), plan_of(2), again=("failed",))
-    assert statuses_of(tmp_path / "v.db") == {"ok": 16, "failed": 4}
 
 
 def test_plans_are_gone_through_lazily(tmp_path):

@@ -20,7 +20,7 @@ from batch_server import BatchServer
 from btdagg.judge import Judging, judge, read_pairs
 from btdagg.judge.batches import steps
 from btdagg.judge.simulated import SimulatedClient
-from btdagg.labelling.store import LabelStore
+from btdagg.labelling import LabelStore
 from judging import rows_of
 
 SAVED = Path(__file__).parent / "saved"

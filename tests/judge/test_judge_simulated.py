@@ -14,7 +14,6 @@ from btdagg.judge.store.store import votes_frame
 from commands import one_line
 from judging import config
 
-ROOT = Path(__file__).parents[2]
 VOTE = ["item", "order", "sample", "vote"]
 
 
@@ -101,7 +100,6 @@ def test_votes_are_the_same_whatever_runs_they_come_in(folder):
         {"structured": True},
         {"allow_tie": False, "confidence": "verbal"},
         ["--method", "gsa"],
-        ["--method", "greedy"],
         {"template": "translation", "values": {"source_language": "A", "target_language": "B"}},
     ],
     ids=str,

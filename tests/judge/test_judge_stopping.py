@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from btdagg import DavidsonModel, InputError
-from btdagg.judge import VoteStore
-from btdagg.judge.client import FunctionClient, samples_of
-from btdagg.judge.jobs import judge
-from btdagg.judge.judging import JudgeJob, Judging
-from btdagg.judge.runs import Limits
-from btdagg.judge.stopping import judge_by_rule, open_pairs
+from btdagg.judge import FunctionClient, Judging, Limits, VoteStore, judge
+from btdagg.judge.client import samples_of
+from btdagg.judge.judging import JudgeJob
+from btdagg.judge.stopping import judge_by_rule
 from btdagg.online import StoppingRule, VoteDistribution
 from btdagg.votes import Provenance, ProvenanceWarning
 from judging import pairs_of
@@ -179,17 +177,6 @@ def test_samples_that_are_asked_for_again_are_counted_once(tmp_path):
     assert second.is_done
     assert second.n_calls >= second.statuses.total() > 0
     assert second.stored["ok"] == first.statuses["ok"]
-
-
-def test_open_pairs_are_those_that_are_not_settled(tmp_path):
-    rule, pairs, place = RULES["lossless"], pairs_of(10), tmp_path / "v.db"
-    go(pairs, rule, Judge(10), place, limits=Limits(concurrency=1, max_calls=45))
-    with VoteStore(place) as store:
-        left = open_pairs(pairs, judging_of(), rule, store)
-        there = store.samples_of(judging_of().setup, [pair.item for pair in pairs])
-    settled = {item for item, samples in there.items() if rule.stops_one(*counts_of(samples))}
-    assert {pair.item for pair in left} == {pair.item for pair in pairs} - settled
-    assert 0 < len(left) < 10
 
 
 def test_an_argument_changes_the_judging_or_is_refused(tmp_path):

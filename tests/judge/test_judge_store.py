@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 import btdagg
-from btdagg.judge import StoreError, VoteStore
-from btdagg.judge.client import ChatReply, Setup, Usage, Verdict, samples_of
+from btdagg.judge import ChatReply, StoreError, Usage, Verdict, VoteStore
+from btdagg.judge.client import Setup, samples_of
 from btdagg.judge.store import database as schema
 from btdagg.judge.store.owner import Answered, Claimed
 from btdagg.judge.store.store import summaries, votes_frame
@@ -99,20 +99,6 @@ def test_what_one_claims_no_other_gets_until_it_is_gone(store_place):
                 assert set(connection.execute(query).scalars()) == {None}
             first._locks.hold(first.id)  # for it to leave once more
             first.commit()
-
-
-def test_claims_are_given_back(store_place):
-    with VoteStore(store_place) as store:
-        ask = fill(store, n=2, status="unparsed")
-        with store.owner() as owner:
-            wanted = {"q1": samples_of(4)}
-            claimed, _, stored = owner.claim(ask, wanted, again=("unparsed",))
-            assert (len(claimed), stored) == (4, {})
-            owner.give_back(ask, claimed)
-            owner.commit()
-        with store.reading() as connection:
-            rows = connection.execute(sa.select(schema.votes.c.status, schema.votes.c.owner)).all()
-    assert [tuple(row) for row in rows] == [("unparsed", None)] * 4  # of q1 and q2
 
 
 # Sums and exports

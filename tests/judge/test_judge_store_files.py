@@ -10,13 +10,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from btdagg import InputError
-from btdagg.judge import StoreError, VoteStore
-from btdagg.judge.client import Setup, Verdict
-from btdagg.judge.store import database as schema
-from btdagg.judge.store.owner import Answered
+from btdagg.judge import VoteStore
 from commands import one_line
 from judging import pairs_of
 
@@ -124,41 +120,6 @@ def test_an_empty_file_becomes_a_store(folder):
 
 
 # Edited
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("votes", "vote", 7),
-        ("votes", "vote", None),
-        ("votes", "status", "failed"),
-        ("votes", "status", "good"),
-        ("votes", "order", "CD"),
-        ("votes", "sample", -1),
-        ("votes", "confidence", "high"),
-        ("votes", "prompt_tokens", "many"),
-        ("decisions", "decision", 7),
-        ("batches", "state", "lost"),
-    ],
-)
-def test_a_value_that_no_run_writes_is_refused_by_the_database(store_place, table, column, value):
-    ask = Setup("sim", "plain", "digest of plain")
-    with VoteStore(store_place) as store, store.owner() as owner:
-        number = store.ask_of(ask)
-        claimed, _, _ = owner.claim(number, {"q": [("AB", 0), ("BA", 0)]})
-        owner.save(number, [Answered(claimed[0], Verdict("ok", 1), 1)])
-        owner.add_batch(number, claimed[1:], file="f", provider="openai", endpoint="e", answer="{}")
-        owner.commit()
-        store.write_decisions(ask, "gsa_4", {"q": 1})
-        changed = schema.metadata.tables[f"btdagg_{table}"]
-        update = changed.update().values({column: value})
-        if table == "votes":
-            update = update.where(changed.c.vote == 1)
-        with (
-            pytest.raises((StoreError, sa.exc.StatementError)),
-            store._engine.begin() as connection,
-        ):
-            connection.execute(update)
 
 
 def test_a_damaged_store_is_a_line(cli, store):

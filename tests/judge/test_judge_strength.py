@@ -8,13 +8,20 @@ import polars as pl
 import pytest
 
 from btdagg import InputError, calibrate, decisions, read_labels, read_votes, tally
-from btdagg.judge import ChatReply, FunctionClient, Judging, VoteStore, judge
+from btdagg.judge import (
+    TEMPLATES,
+    ChatReply,
+    ChatRequest,
+    FunctionClient,
+    Judging,
+    ModelClient,
+    Token,
+    VoteStore,
+    judge,
+)
 from btdagg.judge.answers import AnswerFormat, verdict_probabilities
-from btdagg.judge.client import ChatRequest, Token
 from btdagg.judge.judging import JudgeJob, read_answer
 from btdagg.judge.methods import asking_of
-from btdagg.judge.prompts import TEMPLATES
-from btdagg.judge.provider import ModelClient
 from btdagg.judge.simulated import SimulatedClient
 from btdagg.judge.stopping import judge_by_rule
 from btdagg.judge.store.store import votes_frame

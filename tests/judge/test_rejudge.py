@@ -6,9 +6,6 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import read_votes
-from commands import Fork
-from judging import config
 
 pytestmark = [
     pytest.mark.usefixtures("quick_commands"),
@@ -95,14 +92,6 @@ def test_the_same_judge_is_noticed(cli, folder):
     assert "are by simulated too" not in rejudged(cli)[1]
 
 
-def test_another_judge_is_said_with_the_command_that_carries_over(cli, folder):
-    rejudged(cli)
-    _, _, err = cli("decide", "rejudged.json", "old.csv", "-o", "decided.csv")
-    assert "warning: temperature is 0.5, but the model was fitted for 1" in err
-    command = "btdagg rejudge OLD_VOTES LABELS --pairs PAIRS --set judge.temperature=0.5"
-    assert command in " ".join(err.split())
-
-
 def test_a_project_names_the_files(cli, folder):
     wanted, _ = rejudged(cli, "--items", "20")
     files = {"votes": "old.csv", "labels": "labels.csv", "pairs": "pairs.jsonl"}
@@ -170,22 +159,3 @@ def test_what_is_missing_is_named(cli, folder, words, message):
     assert status == 2
     assert message in " ".join(err.split())
     assert not (folder / "rejudged.db").exists()
-
-
-@pytest.mark.soak
-def test_a_server_that_fails_and_a_kill_lose_nothing(cli, folder, judge_server):
-    server = judge_server("--latency-ms", 100, "--faults", "429=0.1,500=0.1")
-    ask = ("old.csv", "labels.csv", "--pairs", "pairs.jsonl", "--model", "sim", "-n", "4")
-    ask = ("rejudge", *ask, "--set", f"judge.base_url={server.url}")
-    process = Fork(folder, *ask, *config(concurrency=4))
-    while len(server.log()) < 100:
-        assert process.poll() is None
-    process.kill()
-    process.communicate()
-    assert not (folder / "rejudged.json").exists()
-    status, out, err = cli(*ask, "--json")
-    assert status == 0, err
-    found = json.loads(out)
-    assert found["n_again"] == 60
-    assert 40 <= found["run"]["stored"]["ok"] < 120
-    assert read_votes("rejudged.db").counts()[1].sum() == 240
