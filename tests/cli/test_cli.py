@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import signal
 
 import polars as pl
 import pytest
@@ -11,7 +10,7 @@ import pytest
 import btdagg
 from btdagg import DavidsonModel, Protocol, calibrate, evaluate, read_labels, read_votes
 from btdagg.cli.app import COMMANDS
-from btdagg.datasets import REGIMES, Thurstone, simulate
+from btdagg.datasets import simulate
 from btdagg.evaluation import PAPER_TEST, RandomSplits, SplitTest
 from btdagg.methods import by_name
 from btdagg.paper.conditions import COMPARED
@@ -88,25 +87,6 @@ def test_the_examples_work_and_leave_the_gold_labels_alone(cli, folder):
     assert (folder / "labels.csv").read_bytes() == gold
 
 
-def press_ctrl_c(*_, **__):
-    signal.raise_signal(signal.SIGINT)
-
-
-def test_ctrl_c_is_130_and_nothing_written(cli, folder, monkeypatch):
-    monkeypatch.setattr("btdagg.cli.calibrate.quiet", lambda fit: press_ctrl_c)
-    status, out, _ = cli(
-        "calibrate", "--prior", "none", "counts.csv", "labels.csv", "-o", "new.json"
-    )
-    assert (status, out) == (130, "")
-    assert not (folder / "new.json").exists()
-
-
-def test_ctrl_c_while_evaluating_is_130_and_a_line(cli, monkeypatch):
-    monkeypatch.setattr("btdagg.evaluation.engine.quiet_fit", press_ctrl_c)
-    status, out, err = cli("demo", "--items", 60)
-    assert (status, out, err) == (130, "", "btdagg: interrupted\n")
-
-
 # Demo
 
 
@@ -129,13 +109,6 @@ def test_the_demo_is_an_evaluation_of_all_simulated_tasks(cli, folder):
     assert told["lines"] == by_hand.as_dict()["lines"]
     assert told["averages"] == by_hand.as_dict()["averages"]
     assert told["remarks"] == list(by_hand.remarks)
-    votes, labels = (pl.read_csv(f"demo/demo_{name}.csv") for name in ("votes", "labels"))
-    for task in REGIMES:
-        sample = simulate(task, 60, 8, seed=0, truth=Thurstone())
-        rows = votes.filter(task=task)
-        assert rows["vote"].to_list() == sample.votes.ravel().tolist()
-        assert rows["item"].unique(maintain_order=True).to_list() == sample.items.tolist()
-        assert labels.filter(task=task)["label"].to_list() == sample.labels.tolist()
 
 
 def table_of(out):
@@ -297,24 +270,20 @@ def test_decide_sums_up_in_json(cli, folder):
 FILES = {
     "bad.csv": "item,vote\nx,1\ny,C\n",
     "none.csv": "item,label\n" + "".join(f"{item},\n" for item in SAMPLE.items[:9]),
-    "text.json": "beta = 1\n",
 }
 
 EVALUATE = "paper evaluate votes.csv labels.csv --splits 2"
 REFUSALS = [
     ("evaluate nope.csv labels.csv", "nope.csv: no such file"),
-    ("decide nope.json votes.csv", "nope.json: No such file or directory"),
     ("decide model.json bad.csv", "bad.csv, row 2, column vote: got 'C', expected -1, 0, 1 or A"),
     ("evaluate votes.csv none.csv", "none.csv: no item has a label"),
     ("calibrate votes.csv labels.csv -f judge=k", "votes.csv: no row has judge 'k'; found g, h"),
-    ("decide model.json votes.csv -f judge", "--filter is 'judge', expected COLUMN=VALUE"),
     (EVALUATE + " -n 4;8", "-n is '4;8', expected whole numbers from 1 to 2147483647 separated by"),
     (
         EVALUATE + " --by temperature",
         "votes.csv: no column 'temperature'; found item, vote, sample",
     ),
     ("calibrate counts.csv labels.csv -n 4", "counts.csv: -n needs single votes, but these are"),
-    ("decide text.json votes.csv", "text.json: not JSON: Expecting value: line 1 column 1"),
     ("decide model.json votes.csv -o decided.xlsx", "--output is 'decided.xlsx', expected a name"),
     ("frob", "No such command 'frob'."),
     ("decide model.json votes.csv --xyzzy", "No such option: --xyzzy"),

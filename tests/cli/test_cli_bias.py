@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg.report.figures import judge_bias_figure
 
 
 @pytest.fixture
@@ -84,19 +83,6 @@ def test_a_report_says_once_why_no_judge_has_a_section(cli, files):
 
 def report_of(folder):
     return json.loads(Path(folder, "report.json").read_text())
-
-
-def test_lengths_of_single_responses_are_written_out_on_the_axis():
-    rng = np.random.default_rng(3)
-    chars, counts = rng.uniform(4, 9, 80), rng.multinomial(4, [0.2, 0.3, 0.5], 80)
-    known = {"length": chars}
-    grades = btdagg.Scale((1, 2, 3))
-    found = btdagg.bias(counts, counts.argmax(1) + 1, covariates=known, scale=grades)
-    figure = judge_bias_figure(found).draw()
-    figure.canvas.draw()
-    texts = [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    assert "1,100" in texts
-    assert not any("e" in text for text in texts)
 
 
 @pytest.mark.parametrize(

@@ -58,17 +58,6 @@ def test_decide_marks_what_a_certificate_trusts(cli, folder, options):
     assert decided["trusted"].mean() == pytest.approx(certificate.coverage)
 
 
-def test_calibrate_fits_the_panel_of_the_library(cli, folder):
-    command = ("calibrate", "votes.csv", "labels.csv", "--set", "panel=judge", "-o", "p.json")
-    status, out, err = cli(*command)
-    assert (status, "prior" in out, "pooling" in err) == (0, False, False)
-    files = btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv")
-    assert btdagg.PanelModel.load("p.json") == btdagg.calibrate_panel(*files).model
-    status, _, err = cli(*command, "--prior", "none")
-    assert status == 2
-    assert "--prior is 'none', expected weak or unset with a panel" in " ".join(err.split())
-
-
 @pytest.mark.parametrize("options", [(), ("--set", "panel=judge")])
 def test_votes_unlike_those_that_were_certified_are_not_trusted(cli, folder, options):
     cli("certify", "votes.csv", "labels.csv", "--agreement", "0.6", "-o", "c.json", *options)

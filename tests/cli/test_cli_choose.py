@@ -249,22 +249,6 @@ def test_labels_are_not_overwritten(cli, folder):
 # Estimates of what was drawn
 
 
-def test_estimates_are_by_the_probabilities_of_the_file(cli, folder):
-    drawn(cli, "--items", "80", "--design", "stratified")
-    labelled("to_label.csv")
-    status, out, err = cli("estimate", "votes.csv", "to_label.csv", "--json")
-    assert status == 0
-    assert err.startswith("win rate of these 300 items: ")
-    votes = btdagg.read_votes("votes.csv")
-    chosen = choose(votes, 80, design="stratified")
-    gold = dict(pl.read_csv("gold.csv").rows())
-    labels = np.array([gold[item] for item in votes.ids], dtype=float)
-    labels[np.setdiff1d(np.arange(300), chosen.rows)] = np.nan
-    found = btdagg.estimate(votes.counts()[1], labels, probabilities=chosen.probabilities)
-    net = found.estimates["net win rate"]
-    assert json.loads(out)["estimates"]["net win rate"]["low"] == pytest.approx(net.low, abs=1e-12)
-
-
 def test_items_without_a_label_in_the_file_itself_are_counted(cli, folder):
     drawn(cli, "--items", "80")
     rows = labelled("to_label.csv")

@@ -10,8 +10,7 @@ import pytest
 import btdagg
 from btdagg import Protocol
 from btdagg.datasets import simulate
-from btdagg.evaluation import CrossFit, GroupTest
-from btdagg.evaluation.protocol import CROSS_FITTED
+from btdagg.evaluation import CROSS_FITTED, CrossFit, GroupTest
 from btdagg.methods import Calibrated, MajorityVote
 
 N = 60

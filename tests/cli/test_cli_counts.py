@@ -44,18 +44,3 @@ def test_counts_of_two_judges_are_read_as_their_votes(cli, counts):
         values = json.loads(estimated[1])["estimates"]
         found[name] = out, drawn[1], values
     assert found["counts.csv"] == found["single.csv"]
-
-
-def test_counts_of_tasks_are_joined_by_task(cli, counts):
-    table = pl.read_csv("counts.csv").rename({"judge": "task"})
-    table.write_csv("tasks.csv")
-    labels = pl.read_csv("labels.csv")
-    both = [labels.with_columns(task=pl.lit(task)) for task in ("one", "two")]
-    pl.concat(both).write_csv("tasks_labels.csv")
-    told = ("-f", "task=two", *counts)
-    status, out, err = cli("estimate", "tasks.csv", "tasks_labels.csv", *told, "--json")
-    assert status == 0, err
-    assert (json.loads(out)["n_items"], json.loads(out)["n_labels"]) == (160, 80)
-    status, _, err = cli("calibrate", "tasks.csv", "tasks_labels.csv", *counts, "-o", "m.json")
-    assert status == 2
-    assert "is in two tasks, 'one' and 'two'" in err

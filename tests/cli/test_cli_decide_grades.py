@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import PASS_FAIL, GradeModel, Scale
+from btdagg import GradeModel, Scale
 from btdagg.online import StoppingRule
 
 FIVE = Scale(range(1, 6))
@@ -100,15 +100,6 @@ def test_items_without_votes_get_no_label_and_first_votes_are_counted(cli):
     rows = cli("decide", "rule.json", "scores.csv")[1].splitlines()
     assert rows[0] == "item,label,1,2,3,4,5,settled"
     assert [row.rpartition(",")[2] for row in rows[1:]] == ["true", "true", "false", ""]
-
-
-def test_labels_may_pass_or_fail(cli):
-    assert (
-        cli("calibrate", "scores.csv", "passed.csv", "--set", "votes.scale=1-5", "-o", "p.json")[0]
-        == 0
-    )
-    passing = GradeModel.load("p.json")
-    assert (passing.scale, passing.label_scale) == (FIVE, PASS_FAIL)
 
 
 @pytest.mark.parametrize(

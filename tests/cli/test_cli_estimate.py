@@ -149,7 +149,6 @@ def test_probabilities_are_a_column_of_the_labels(cli, folder):
         (["--by", "vote"], "expected a column of items"),
         (["--by", "item"], "column item has the ids of items, expected a column that describes"),
         (["--systems", "task"], "--systems is 'task', expected the two columns"),
-        (["--systems", "task,task"], "--systems is 'task,task', expected the two columns"),
         (["--systems", "task,item", "--by", "task"], "--by and --systems"),
         (["--width", "0"], "width is 0.0, expected a number above 0 and below 2"),
     ],
@@ -236,22 +235,6 @@ def test_grades_by_criterion_are_what_their_arrays_give(cli, scores):
     )
 
 
-def test_systems_are_compared_by_their_grades(cli, scores):
-    options = ("scores.csv", "grades.csv", "--by", "system", "--filter", "criterion=safe")
-    status, out, _ = cli("estimate", *options, *SAID, "--width", "0.3", "--report", "o")
-    assert status == 0
-    assert "Differences of mean grades by system" in out
-    assert "win" not in out.replace("following", "")
-    rows, arrays = counted(["safe"])
-    expected = btdagg.estimate(**arrays, by=rows["system"].to_list())
-    assert (
-        "mean grade of new items like these, by 40 labels and the votes of 200 items: "
-        f"{expected.estimates['mean grade']}" in out
-    )
-    assert "mean grade: an interval 0.3 wide takes about" in out
-    assert "What the mean grade is" in (scores / "o/index.html").read_text()
-
-
 @pytest.mark.parametrize(
     ("labels", "options", "text"),
     [
@@ -263,9 +246,7 @@ def test_systems_are_compared_by_their_grades(cli, scores):
             ("--set", "votes.scale=5-1"),
             "--set votes.scale is '5-1', expected 1-5, 0,0.5,1 or pass/fail",
         ),
-        ({}, ("--by", "task", "--width", "5"), "--width is 5.0, expected a number above 0"),
         ({}, ("--systems", "a,b"), "--systems is 'a,b', expected the column that names the system"),
-        ({}, ("--systems", "item"), "column item has the ids of items"),
         ({}, ("--systems", "prompt"), "scores.csv: no column 'prompt'"),
         ({}, ("--set", "panel=system"), "--set panel is 'system', expected no panel, since"),
     ],

@@ -56,18 +56,5 @@ def test_the_model_of_a_filtered_report_is_the_one_that_is_written(cli, folder):
     assert "calibrated" in behaviour
 
 
-def test_a_win_rate_says_which_judges_it_pools(cli, folder):
-    votes = pl.read_csv("votes.csv").filter(task="math")
-    both = [votes.with_columns(judge=pl.lit(judge)) for judge in ("g", "h")]
-    pl.concat(both).write_csv("votes.csv")
-    pl.read_csv("math.csv").head(30).write_csv("few.csv")
-    files = ("votes.csv", "few.csv", "--methods", "majority", "--json")
-    status, out, err = cli("evaluate", *files)
-    assert status == 0, err
-    (pooled,) = [one for one in json.loads(out)["estimates"]["remarks"] if "of judge" in one]
-    assert pooled.startswith("pooling 2 values of judge (g, h)")
-    assert pooled in " ".join(err.split())
-
-
 def test_tasks_without_labels_are_no_neighbours(cli, folder):
     assert next(iter(lines(cli, "math.csv"))) == "calibrated"

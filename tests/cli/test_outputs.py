@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from btdagg import DavidsonModel, InputError
+from btdagg import DavidsonModel
 from btdagg._util.files import replace_file, replacing, write_table
-from btdagg._util.outputs import MANIFEST, OutputFolder, require_file
+from btdagg._util.outputs import MANIFEST, OutputFolder
 from commands import QUICK, Fork, one_line
 from judging import pairs_of
 
@@ -129,16 +129,15 @@ def test_which_files_of_a_user_are_replaced(cli, folder, judge_server, line, rep
     assert [name for name in before if after.get(name) != before[name]] == (replaced or [])
 
 
-@pytest.mark.parametrize("link", [os.symlink, os.link])
 @pytest.mark.parametrize(
-    ("line", "name", "target"),
+    ("line", "name", "target", "link"),
     [
-        ("calibrate votes.csv labels.csv -o linked.json", "linked.json", "votes.csv"),
-        ("decide fitted.json votes.csv -o linked.csv", "linked.csv", "votes.csv"),
-        (RUN, "linked/decided.csv", "labels.csv"),
-        (RUN, "linked/report/index.html", "pairs.jsonl"),
-        (RUN, f"linked/{MANIFEST}", "labels.csv"),
-        (f"{REPORT} linked", "linked/index.html", "votes.csv"),
+        ("calibrate votes.csv labels.csv -o linked.json", "linked.json", "votes.csv", os.symlink),
+        ("decide fitted.json votes.csv -o linked.csv", "linked.csv", "votes.csv", os.link),
+        (RUN, "linked/decided.csv", "labels.csv", os.symlink),
+        (RUN, "linked/report/index.html", "pairs.jsonl", os.link),
+        (RUN, f"linked/{MANIFEST}", "labels.csv", os.symlink),
+        (f"{REPORT} linked", "linked/index.html", "votes.csv", os.symlink),
     ],
 )
 def test_links_hide_no_file_that_is_read(cli, folder, link, line, name, target):
@@ -280,6 +279,14 @@ def test_a_file_in_the_way_of_a_report_stops_it_before_the_work(cli, folder, mon
     assert digests() == before
 
 
+def test_a_place_that_cannot_be_written_is_said_before_the_work(cli, folder):
+    for place in ("votes.csv/report", "x" * 300):
+        said = one_line(*cli("votes", "votes.csv", "--report", place))
+        assert re.search("cannot be written: (Not a dir|File name)", said)
+    said = one_line(*cli("calibrate", "votes.csv", "labels.csv", "-o", "no/model.json"))
+    assert "cannot be written: No such file or directory" in said
+
+
 # The mechanism
 
 
@@ -381,12 +388,3 @@ def test_a_name_that_another_command_left_out_of_the_manifest_is_restored(tmp_pa
     manifest.write_bytes(before)  # which another one had read before
     folder.write("z", "")
     OutputFolder(tmp_path).claim(["x", "y", "z"])
-
-
-def test_a_folder_that_cannot_be_written_is_said_before_the_work(tmp_path):
-    (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file" / "x", tmp_path / ("x" * 300)):
-        with pytest.raises(InputError, match=r"cannot be written: (Not a dir|File name)"):
-            OutputFolder(place)
-    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
-        require_file("-o", tmp_path / "no" / "x")

@@ -6,7 +6,7 @@ import warnings
 import polars as pl
 import pytest
 
-from btdagg import PASS_FAIL, DavidsonModel, InputError, Scale, read_labels, read_votes
+from btdagg import DavidsonModel, InputError, Scale, read_labels
 from btdagg.judge import FunctionClient, Judging, VoteStore, read_pairs
 from btdagg.judge.judging import JudgeJob
 from btdagg.judge.simulated import SimulatedClient
@@ -14,7 +14,7 @@ from btdagg.judge.store.store import votes_frame
 from btdagg.online import StoppingRule
 from btdagg.pipeline import Pipeline, label_pairs
 from btdagg.votes import Provenance, ProvenanceWarning
-from judging import pairs_of, rows_of
+from judging import pairs_of
 from refusals import refused
 
 N = 4
@@ -97,23 +97,6 @@ def test_it_goes_on_where_it_was_stopped(tmp_path):
     assert found.decided["label"].to_list() == TRUTH
 
 
-@pytest.mark.parametrize("order", ["both", "AB"])
-def test_a_learned_rule_asks_less_of_pairs_without_a_label(tmp_path, order):
-    answers = Answers(wrong_every=7)
-    judging = Judging("m", n=8, order=order)
-    found = label(tmp_path / "v.db", answers, judging=judging, rule="lossless")
-    rule = found.fitted[""].rule
-    assert (rule.kind, rule.n, rule.step) == ("lossless", 8, 2 if order == "both" else 1)
-    rows = pl.DataFrame(rows_of(tmp_path / "v.db"))
-    assert set(rows["order"]) == ({"AB", "BA"} if order == "both" else {"AB"})
-    per_item = dict(rows.group_by("item").len().iter_rows())
-    assert {per_item[f"q{k}"] for k in range(15)} == {8}
-    assert sum(per_item[f"q{k}"] for k in range(15, 30)) == found.run.settled.n_samples < 15 * 8
-    counts = found.decided["minus", "tie", "plus"].to_numpy()
-    assert rule.stops(counts).all()
-    assert found.decided["label"].to_list() == rule.decide(counts).tolist()
-
-
 def test_a_given_rule_is_for_the_pairs_without_a_label(tmp_path):
     rule = StoppingRule.lossless(DavidsonModel(1.2, 0.3, 0.8), N, step=2)
     found = label(tmp_path / "v.db", Answers(), rule=rule)
@@ -153,27 +136,7 @@ def test_what_does_not_go_together_is_refused_before_any_call(tmp_path):
     assert answers.n_calls == 0
 
 
-@pytest.mark.parametrize("strength", ["margin", "none"])
-def test_a_rule_decides_by_votes_as_strong_as_its_own(tmp_path, strength):
-    pairs = pairs_of(50)
-    labels = {"item": pairs.frame["item"].head(20), "label": [(0, -1, 1)[k % 3] for k in range(20)]}
-    judging = Judging("sim", n=8, request_seed=0, template="response-scores")
-    origin = Provenance(strength=strength, full_margins=[("sim", "response-scores", 2.0)])
-    rule = StoppingRule.lossless(DavidsonModel(1.2, 0.3, 0.8, provenance=origin), 8, step=2)
-    pipeline = Pipeline(pairs, labels, judging, rule=rule)
-    with VoteStore(tmp_path / "v.db") as store:
-        decided = asyncio.run(pipeline.run(JudgeJob(store, SimulatedClient()))).decided
-        votes = votes_frame(store)
-    full_margin = 2.0 if strength == "margin" else None
-    counts = read_votes(votes, strength=strength, full_margin=full_margin)
-    own = dict(zip(counts.ids, rule.decide(counts.counts()[1]), strict=True))
-    assert dict(decided["item", "label"].iter_rows()) == own
-    assert decided["settled"].all()
-    with refused("full_margin", got=3.0):
-        Pipeline(pairs, labels, judging, rule=rule, full_margin=3.0)
-
-
-@pytest.mark.parametrize("options", [{"strength": "none"}, {"full_margin": 3.0}, {}], ids=str)
+@pytest.mark.parametrize("options", [{"strength": "none"}, {"full_margin": 3.0}], ids=str)
 def test_strength_is_chosen_for_all_pairs(tmp_path, options):
     judging = Judging("sim", n=8, request_seed=0, template="response-scores")
     pipeline = Pipeline(PAIRS, labels_of(15), judging, rule="lossless", **options)
@@ -238,22 +201,6 @@ def test_responses_get_grades_by_criteria(tmp_path, rule, prior):
     chances = model.predict_proba(counts[counts.sum(axis=1) == 5])
     assert full["p_1", "p_2", "p_3", "p_4", "p_5"].to_numpy().tolist() == chances.tolist()
     assert (model.provenance.n_votes, model.provenance.task) == (5, ("right",))
-
-
-def test_grades_of_people_may_be_pass_or_fail_and_items_without_a_vote_get_none(tmp_path):
-    labels = {"item": RESPONSES["item"], "label": ["pass" if g > 2 else "fail" for g in GRADES]}
-    judging = Judging("m", n=1, template="grade-5")
-
-    def answer(request):
-        return "[[6]]" if "What is 29" in request.messages[-1]["content"] else grade(request)
-
-    client = FunctionClient(answer)
-    store = tmp_path / "v.db"
-    found = asyncio.run(label_pairs(RESPONSES, labels, judging, store=store, client=client))
-    fitted = found.fitted[""].model
-    assert (fitted.scale, fitted.label_scale) == (SCALE, PASS_FAIL)
-    assert found.decided["label"].to_list() == [*(int(g > 2) for g in GRADES[:29]), None]
-    assert "1 items have no vote, and get no label" in found.notes
 
 
 @pytest.mark.parametrize(

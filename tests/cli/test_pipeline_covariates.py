@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import InputError, Scale, read_labels
+from btdagg import Scale, read_labels
 from btdagg.judge import FunctionClient, Judging, VoteStore, read_pairs
 from btdagg.judge.judging import JudgeJob
-from btdagg.judge.stopping import judge_by_rule, open_pairs
 from btdagg.online import StoppingRule
 from btdagg.pipeline import Pipeline
 from btdagg.votes.items import Facts
@@ -104,7 +103,7 @@ def test_a_rule_stops_pairs_by_standings_that_stay_as_they_are(tmp_path):
     options = {"rule": "lossless", "covariates": "standing,length"}
     found = label(tmp_path / "v.db", answers, **options)
     rule = found.fitted[""].rule
-    assert rule.votes is None
+    assert (rule.votes, rule.step) == (None, 1)  # one order alone is asked
     known = known_of(rule.model)
     of_all = rule.model.decide(counts_of(DRAWN), covariates=known)
     assert found.decided["label"].to_list() == of_all.tolist()
@@ -119,35 +118,6 @@ def test_a_rule_stops_pairs_by_standings_that_stay_as_they_are(tmp_path):
     again = label(tmp_path / "v.db", Answers(), **options)
     assert again.run.n_calls == 0
     assert again.decided.equals(found.decided)
-
-
-def test_a_saved_rule_asks_of_pairs_with_their_covariates(tmp_path):
-    rule = label(tmp_path / "v.db", Answers(), rule="lossless", covariates="auto").fitted[""].rule
-    rule.save(tmp_path / "rule.json")
-    rule, answers = StoppingRule.load(tmp_path / "rule.json"), Answers()
-
-    async def judged(place, pairs):
-        with VoteStore(place) as store:
-            job = JudgeJob(store, FunctionClient(answers))
-            run = await judge_by_rule(pairs, JUDGING, rule, job)
-            return run, len(open_pairs(pairs, JUDGING, rule, store))
-
-    run, n_open = asyncio.run(judged(tmp_path / "new.db", PAIRS))
-    assert (run.settled.n_settled, n_open) == (N_ITEMS, 0)
-    known, counts = known_of(rule.model), []
-    for row, n in enumerate(answers.asked):
-        counts.append(counts_of(DRAWN[row, :n]) if n else [0, 0, 0])
-    assert rule.stops(counts, covariates=known).all()
-    before = [DRAWN[row, : max(n - 1, 0)] for row, n in enumerate(answers.asked)]
-    fewer = np.array([counts_of(own) if len(own) else [0, 0, 0] for own in before])
-    has_asked = np.array(answers.asked) > 0
-    assert not rule.stops(fewer, covariates=known)[has_asked].any()
-    bare = read_pairs(PAIRS.frame.drop("system_a", "system_b"))
-    with pytest.raises(
-        InputError, match="expected standing, or system_a and system_b, a covariate"
-    ):
-        asyncio.run(judged(tmp_path / "bare.db", bare))
-    assert sum(answers.asked) == run.settled.n_samples
 
 
 def test_what_a_job_cannot_know_is_refused_before_any_call():

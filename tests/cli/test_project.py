@@ -36,6 +36,15 @@ COMMANDS = [
 ]
 
 
+def lines_of(*names):
+    return [line for line in COMMANDS if line.split()[0] in names]
+
+
+# What else a project says: scales, and a panel.
+OF_GRADES = lines_of("calibrate", "estimate", "gate", "choose", "votes", "decide", "plan")
+OF_PANELS = lines_of("calibrate", "certify", "estimate", "gate")
+
+
 def project(folder, name):
     """Write the files of a family with columns of their own, and a project file; return keys."""
     made = family(name, folder)
@@ -93,21 +102,17 @@ def test_every_command_is_in_the_table_or_has_a_reason():
 
 @pytest.mark.usefixtures("quick_commands")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["pairs", "grades", "panel"])
-def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, name):
+@pytest.mark.parametrize(
+    ("name", "lines"), [("pairs", COMMANDS), ("grades", OF_GRADES), ("panel", OF_PANELS)]
+)
+def test_a_command_with_a_project_file_does_what_it_does_with_set(cli, folder, name, lines):
     said = project(folder, name)
     keys = [word for text in said if ".file=" not in text for word in ("--set", text)]
-    n = 5 if name == "grades" else 18 if name == "panel" else 6
-    pooled = [*keys, "--set", "panel=no"] if name == "panel" else keys
     files = "votes.csv labels.csv"
     if name != "panel":
-        assert cli("calibrate", *files.split(), *pooled, "-o", "model.json")[0] == 0
-    for line in COMMANDS:
-        if ("{model}" in line or "plan" in line) and name == "panel":
-            continue
-        if line.startswith(("paper", "bias")) and name == "grades":  # on two scales
-            continue
-        how = {"model": "model.json", "n": n}
+        assert cli("calibrate", *files.split(), *keys, "-o", "model.json")[0] == 0
+    for line in lines:
+        how = {"model": "model.json", "n": 5 if name == "grades" else 6}
         typed = line.format(files=files, votes="votes.csv", **how)
         short = line.format(files="", votes="", **how)
         Path("btdagg.toml").rename("other.toml")
