@@ -12,8 +12,7 @@ import pytest
 
 import btdagg
 from btdagg import estimate
-from btdagg.report import ReportFigure
-from btdagg.report.table import ReportTable
+from btdagg.report import ReportFigure, ReportTable
 from commands import WITHOUT
 from gallery import gallery, simulated, tables_of
 from pages import ROOT

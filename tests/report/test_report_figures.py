@@ -15,21 +15,21 @@ from matplotlib.figure import Figure
 from btdagg import InputError
 from btdagg.datasets import simulate
 from btdagg.evaluation import (
+    Cell,
+    Interval,
     Scores,
 )
 from btdagg.evaluation.bias import PositionalBias
-from btdagg.evaluation.cells import Cell, MethodScores
-from btdagg.evaluation.metrics import Interval
+from btdagg.evaluation.cells import MethodScores
 from btdagg.methods import Calibrated, MajorityVote, SoftSelfConsistency
 from btdagg.paper.figures import tie_rate_figure, transfer_figure
 from btdagg.paper.ties import TieRates
+from btdagg.report import condition_figure, sweep_figures
 from btdagg.report.figures import (
     behaviour_figure,
-    condition_figure,
     confusion_figure,
     distribution_figure,
     positional_bias_figure,
-    sweep_figures,
 )
 from btdagg.report.style import LABEL_COLOURS, SETTINGS
 from btdagg.votes import as_items

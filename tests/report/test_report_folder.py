@@ -1,21 +1,13 @@
 """The folder of a report: whole at every moment, and what it refuses."""
 
 import json
-import os
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 
 from btdagg import InputError
 from btdagg._util.outputs import MANIFEST
-from btdagg.report.folder import ReportFolder
+from btdagg.report import ReportFolder
 from exhibits import PNG, Figure, Table
 
 
@@ -152,56 +144,3 @@ def test_a_manifest_cannot_make_it_remove_other_files(out, tmp_path):
     small_report(out, "b")
     assert (tmp_path / "mine.txt").exists()
     assert files(out / "tables") == [".hidden", "b.csv", "b.md", "b.tex"]
-
-
-WRITER = """
-import sys, time
-sys.path.insert(0, sys.argv[2])
-from exhibits import Figure, Table
-from btdagg.report.folder import ReportFolder
-rows = (("method", "x"), *((f"row {k}", "1" * 2000) for k in range(200)))
-print("begin", flush=True)
-for k in range(10_000):
-    with ReportFolder(sys.argv[1], "Title") as report:
-        for part in range(3):
-            report.section(f"s{part}", f"Section {part}")
-            table = Table(f"t{(k + part) % 7}", rows=rows, note=f"run {time.time()}")
-            report.add(table, Figure(f"f{(k + part) % 5}"))
-"""
-
-
-@pytest.mark.soak
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_a_killed_run_leaves_a_page_that_can_be_read_and_files_that_are_whole(out):
-    whole = Table(rows=(("method", "x"), *((f"row {k}", "1" * 2000) for k in range(200)))).csv()
-    rng = random.Random(5)
-    n_listed = 0
-    for number in range(200):
-        if number >= 12 and n_listed > 50:
-            break
-        command = [sys.executable, "-c", WRITER, str(out), str(Path(__file__).parents[1])]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
-            assert writer.stdout.readline() == b"begin\n"
-            time.sleep(rng.uniform(0, 0.25) * (1 + number / 12))  # a busy machine needs longer
-            writer.send_signal(signal.SIGKILL)
-            writer.wait()
-        if not (out / "report.json").exists():
-            continue
-        assert described(out)["status"] == "complete"
-        assert described(out)["sections"] is not None
-        for file in described(out)["files"]:
-            assert (out / file).is_file()
-        if not (out / "index.html").exists():
-            continue
-        page = text(out)
-        assert page.endswith("</script>\n</body>\n</html>\n")
-        assert status(out)[0] == "complete"
-        for address in re.findall(r'href="((?:tables|figures)/[^"]+)"', page):
-            content = (out / unquote(address)).read_bytes()
-            n_listed += 1
-            wanted = {"csv": whole.encode(), "svg": Figure().svg().encode(), "png": PNG}
-            assert content == wanted.get(address[-3:], content)
-            assert content
-    assert n_listed > 50
-    small_report(out, "a")  # the next run is none the worse
-    assert status(out)[0] == "complete"

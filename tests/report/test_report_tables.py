@@ -30,15 +30,9 @@ from btdagg.paper.tables import (
     tie_rate_table,
     transfer_table,
 )
+from btdagg.report import Entry, ReportTable, scores_table, sweep_table, with_error
 from btdagg.report.style import wrapped
-from btdagg.report.table import Entry, ReportTable
-from btdagg.report.tables import (
-    positional_bias_table,
-    pvalue_table,
-    scores_table,
-    sweep_table,
-)
-from btdagg.report.wording import with_error
+from btdagg.report.tables import positional_bias_table
 from btdagg.votes import as_items
 from draws import transfer_of
 
@@ -223,19 +217,6 @@ def test_scores_equal_the_result_and_rank_1_is_bold(evaluation):
     expected = np.mean([cells[t, j, 2].methods[1].mae for t, j, n in cells if n == 2], axis=0)
     assert rows[17][5].text == with_error(mean_interval(expected))
     assert "nan" not in table.markdown() + table.latex() + table.html()
-
-
-def test_pvalues_are_those_of_the_rankings(evaluation):
-    table = pvalue_table(evaluation)
-    assert table.header == ("task", "judge", "votes", "method", "other", "p (MAE)", "p (accuracy)")
-    assert len(table.rows) == len(evaluation.cells)  # one pair of methods in each
-    for cell, row, record in zip(evaluation.cells, table.rows, rows_of(table), strict=True):
-        p = cell.rankings["mae"].pvalues[0, 1]
-        q = cell.rankings["accuracy"].pvalues[0, 1]
-        assert (row[5].text, row[6].text) == (fixed(p), fixed(q))
-        assert (row[5].bold, row[6].bold) == (p < 0.05, q < 0.05)
-        assert (float(record["mae_pvalue"]), float(record["accuracy_pvalue"])) == (p, q)
-        assert (record["task"], record["judge"]) == cell.key
 
 
 def test_a_task_that_is_called_average_is_not_the_average():
