@@ -20,30 +20,11 @@ PAPER_ALONE = {
         "python/btdagg/model/absolute_error.py",
         "python/btdagg/model/corners.py",
     ),
-    "names": (
-        "btdagg.cli.evaluate._varied",
-        "btdagg.evaluation.parts.refuse_several_judges",
-        "btdagg.evaluation.protocol.FEW_SPLITS",
-        "btdagg.methods.registry.AGGREGATORS.built_in.davidson-mae",
-        "btdagg.methods.registry.PAPERS",
-        "btdagg.model.calibrate_by_mae",
-        "btdagg.report.sections.main_methods",
-        "btdagg.report.sections.named_after",
-        "btdagg.report.sections.skip_left_out",
-        "btdagg.report.study.varying",
-        "btdagg.votes.schema.RATINGS",
-    ),
+    "names": ("btdagg.model.calibrate_by_mae",),
     "arguments": ("btdagg.methods.Calibrated loss",),
     "instead": "btdagg.paper.calibrate_by_mae, DavidsonMae, and btdagg paper evaluate",
 }
 SECOND_BODIES_OF_THE_SERVICE = {
-    "names": (
-        "btdagg.serve.app.ModelName",
-        "btdagg.serve.bodies.Known",
-        "btdagg.serve.bodies.body_of",
-        "btdagg.serve.bodies.read_arrow",
-        "btdagg.serve.bodies.read_json",
-    ),
     "arguments": (
         "btdagg.serve.create_app models",
         "btdagg.serve.run models",
@@ -65,11 +46,7 @@ SQL_OVER_VOTES = {
         "btdagg.model.LabelsTable",
         "btdagg.model.VotesTable",
         "btdagg.model.histogram_query",
-        "btdagg.model.sql.dialects.DIALECTS.bigquery",
-        "btdagg.model.sql.dialects.DIALECTS.snowflake",
-        "btdagg.model.sql.dialects.DIALECTS.trino",
         "btdagg.votes.read_histogram",
-        "btdagg.votes.schema.HISTOGRAM",
     ),
     "options": ("sql --votes", "sql --labels", "sql --filter"),
     "headings": (
@@ -79,25 +56,12 @@ SQL_OVER_VOTES = {
     ),
     "instead": "a group-by in the database, `to_sql` over its counts, `sqlglot` for other dialects",
 }
-VERDICTS_IN_PROSE = {
-    "names": (
-        "btdagg.judge.quotations.is_in",
-        "btdagg.judge.statements._DOUBT",
-        "btdagg.judge.statements._RETRACTION",
-        "btdagg.judge.statements._without_lists",
-    ),
-    "instead": "an answer that ends with a tag, a line or a JSON object, or a pattern",
-}
 RULES_THAT_FORESEE_STRENGTH = {
     "names": (
         "btdagg.online.StrengthDistribution",
-        "btdagg.online.strengths.price_within",
         "btdagg.Votes.strengths",
     ),
-    "arguments": (
-        "btdagg.online.fit_votes strengths",
-        "btdagg.online.rule.RuleKind.learn strengths",
-    ),
+    "arguments": ("btdagg.online.fit_votes strengths",),
     "instead": "StoppingRule.lossless(model, n), or whole votes by strength=none",
 }
 RECORDED_BITS = {
@@ -109,24 +73,10 @@ RECORDED_BITS = {
     ),
     "instead": "tests/promises/test_same_seed.py, and doors that agree in test_product.py",
 }
-COLUMNS_BY_THEIR_VALUES = {
-    "names": (
-        "btdagg.file_check.FileCheck.line",
-        "btdagg.file_check._named_systems",
-        "btdagg.project.QUESTION",
-    ),
-    "instead": "names of columns; check prints what is missing and the key that says it",
-}
 FIELDS_OF_ITEMS = {
     "names": (
-        "btdagg.estimates.certificate.Certificate._by_judge",
-        "btdagg.model.labelled.LabelledRows",
         "btdagg.PanelModel.counts_of",
         "btdagg.votes.Items.of",
-        "btdagg.votes.by_id.labelled_items",
-        "btdagg.votes.by_id.matched_items",
-        "btdagg.votes.join.labelled",
-        "btdagg.votes.votes.Votes.as_fitted",
         *(
             f"btdagg.votes.Items.{name}"
             for name in (

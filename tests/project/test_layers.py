@@ -1,12 +1,9 @@
 """Each layer imports only what stands below it; `make lint` checks it by the same contract."""
 
 import ast
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
-from importlinter.cli import lint_imports
 
 import btdagg
 from btdagg._util.extensions import PARTS, provided
@@ -14,29 +11,6 @@ from btdagg._util.extensions import PARTS, provided
 PACKAGE = Path(btdagg.__file__).parent
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(PACKAGE.rglob("*.py"))
-
-
-@pytest.fixture
-def copied(tmp_path, monkeypatch):
-    """Return a copy of the package, which the linter finds first."""
-    ignored = shutil.ignore_patterns("*.so", "__pycache__")
-    copy = Path(shutil.copytree(PACKAGE, tmp_path / "btdagg", ignore=ignored))
-    monkeypatch.syspath_prepend(tmp_path)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "btdagg"]:
-        monkeypatch.delitem(sys.modules, name)
-    return copy
-
-
-def lint():
-    return lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
-
-
-def test_an_upward_import_in_a_function_breaks_the_contract(copied, capsys):
-    assert lint() == 0
-    with (copied / "votes/words.py").open("a") as file:
-        file.write("\n\ndef upward():\n    from btdagg.judge.answers import AnswerFormat\n")
-    assert lint() == 1
-    assert "btdagg.votes.words -> btdagg.judge.answers" in capsys.readouterr().out
 
 
 def imports_of(path):
@@ -98,28 +72,6 @@ OF_PAPER = [path for path in MODULES if "paper" in path.relative_to(PACKAGE).par
 @pytest.mark.parametrize("path", OF_PAPER, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_the_paper_is_written_with_public_names_alone(path):
     assert not private_imports(path)
-
-
-def test_a_private_name_in_the_paper_is_found(copied, monkeypatch):
-    monkeypatch.setattr(f"{__name__}.PACKAGE", copied)
-    module = copied / "paper/ties.py"
-    assert not private_imports(module)
-    private = (
-        "from btdagg.evaluation.engine import quiet_fit",
-        "from btdagg.evaluation import engine",
-        "from btdagg.evaluation.cells import Cell",
-        "import btdagg",
-        "import btdagg.evaluation.parts",
-    )
-    with module.open("a") as file:
-        file.write("\n\ndef private():\n" + "".join(f"    {line}\n" for line in private))
-    assert private_imports(module) == {
-        ("btdagg.evaluation.engine", "quiet_fit"),
-        ("btdagg.evaluation", "engine"),
-        ("btdagg.evaluation.cells", "Cell"),
-        ("btdagg", None),
-        ("btdagg.evaluation.parts", None),
-    }
 
 
 @pytest.mark.parametrize("name", PARTS)
