@@ -261,14 +261,6 @@ def test_booleans_are_grades_of_pass_and_fail(points):
     assert votes.counts()[1][0, [0, -1]].tolist() == ([1, 3] if len(points) == 2 else [1, 2])
 
 
-def test_grades_of_people_are_labels():
-    people = {"annotator_kind": "HUMAN", "annotator": "ada"}
-    labels = labels_of(frame(graded(3, **people), graded(4, trace="t2", **people)), scale=TONE)
-    assert labels.labels.tolist() == [3, 4]
-    with refused(row=1, column="score", source="annotations", got=11.0, expected="1, 2, 3, 4 or 5"):
-        labels_of(frame(graded(11, **people)), scale=TONE)
-
-
 @pytest.mark.parametrize("grades", [(1, 2, 3, 4, 5), (0, 1)])
 def test_decided_grades_are_scores_and_can_be_read_back(grades):
     cuts, scales = (2.5, 3, 4, 4.8)[: len(grades) - 1], (TONE, Scale(grades))

@@ -199,11 +199,6 @@ def test_it_can_be_sent_to_workers():
         assert pickle.loads(pickle.dumps(decide)) == decide
 
 
-def test_polars_frames_are_decided():
-    frame = pl.from_arrow(batch_of(COUNTS))
-    check(pl.from_arrow(DECIDE(frame.to_arrow())).to_dict(as_series=False))
-
-
 @pytest.mark.integration
 def test_spark_hands_over_its_batches(spark):
     frame = spark.createDataFrame(pa.Table.from_batches([batch_of(COUNTS)]).to_pandas())

@@ -672,17 +672,6 @@ def test_epochs_of_grades_are_reduced_to_the_calibrated_grade(tmp_path):
     assert list(by_item.values()) == GRADES.decide(OF_GRADES).tolist()
 
 
-def test_a_rule_of_grades_leaves_out_epochs_that_change_no_grade(tmp_path):
-    rule = StoppingRule.lossless(GRADES, 4)
-    same = run(
-        tmp_path, told(lambda sample, epoch: 1), calibrated(rule), epochs=4, dataset=samples(3),
-        early_stopping=StopByRule(rule), options={"max_samples": 1},
-    )  # fmt: skip
-    assert [score.value for score in reduced(same)] == [1, 1, 1]
-    assert len(same.samples) < 12
-    assert reduced(same)[0].metadata["settled"]
-
-
 @pytest.mark.parametrize(
     ("points", "values", "counts"),
     [
@@ -778,25 +767,6 @@ def test_the_evaluated_model_is_the_system_of_its_output(tmp_path):
     ).tolist()
     frame = read_inspect_votes(scored, scale=GRADES.scale).frame
     assert frame.select("system", "chars").rows() == [("mockllm/model", 8)]
-
-
-def test_epochs_are_left_out_by_what_is_known(tmp_path):
-    rule = StoppingRule.lossless(replace(KNOWING, beta=1.5), 4)
-    told_of = [{"standing": 3.0, "length": 2.0}, {"standing": 0.0, "length": 0.0}]
-
-    def of_sample(sample, epoch):
-        return Score(value=1, metadata=told_of[int(sample[1:])])
-
-    scored = run(
-        tmp_path, told(of_sample), calibrated(rule), epochs=4, dataset=samples(2),
-        early_stopping=StopByRule(rule), options={"max_samples": 1},
-    )  # fmt: skip
-    counts, known = [[0, 0, 1], [0, 0, 1]], {"standing": [3.0, 0.0], "length": [2.0, 0.0]}
-    assert rule.stops(counts, covariates=known).tolist() == [True, False]
-    epochs = [sample.id for sample in scored.samples]
-    assert epochs.count("q0") == 1 < epochs.count("q1")
-    assert [score.value for score in reduced(scored)] == [1, 1]
-    assert all(score.metadata["settled"] for score in reduced(scored))
 
 
 @pytest.mark.parametrize(

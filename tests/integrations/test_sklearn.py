@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -200,15 +200,6 @@ def test_columns_after_the_counts_are_covariates():
     alone = calibrate(COUNTED, LABELS, covariates={"x3": LENGTH}).model
     assert through.fit(X, LABELS)[-1].model_ == alone
     assert calibrate(COUNTED, LABELS).model == VoteClassifier().fit(COUNTED, LABELS).model_
-    folds = GroupKFold(5)
-    scores = cross_val_score(VoteClassifier(), X, LABELS, groups=GROUPS, cv=folds)
-    for score, (train, test) in zip(scores, folds.split(X, LABELS, GROUPS), strict=True):
-        part = {name: values[train] for name, values in known.items()}
-        model = calibrate(COUNTED[train], LABELS[train], covariates=part).model
-        part = {name: values[test] for name, values in known.items()}
-        assert score == (model.decide(COUNTED[test], covariates=part) == LABELS[test]).mean()
-    votes_alone = cross_val_score(VoteClassifier(), COUNTED, LABELS, groups=GROUPS, cv=folds)
-    assert scores.mean() > votes_alone.mean()
     search = GridSearchCV(VoteClassifier(), {"alpha": [0.5, 1]}, cv=3).fit(X, LABELS)
     assert search.best_estimator_.n_features_in_ == 5
     constant = np.column_stack([COUNTED, np.ones(300)])  # which tells no items apart
@@ -248,20 +239,6 @@ def test_covariates_of_a_frame_have_its_names(library):
 FIVE = Scale(range(1, 6))
 
 
-def test_covariates_of_grades_follow_their_counts():
-    counts, labels = graded()
-    known = {"length": labels + np.random.default_rng(1).normal(0, 1, 120)}
-    model = calibrate(counts, labels, scale=FIVE, covariates=known).model
-    frame = pd.DataFrame(
-        {"length": known["length"], **{str(p): counts[:, p - 1] for p in FIVE.points}}
-    )
-    one = VoteClassifier(FIVE).fit(frame, labels)
-    assert one.model_ == model
-    np.testing.assert_array_equal(one.predict(frame), model.decide(counts, covariates=known))
-    one = VoteClassifier(FIVE).fit(frame[[*"12345", "length"]].to_numpy(), labels)
-    assert (one.model_.beta, one.model_.covariates[0].name) == (model.beta, "x5")
-
-
 def graded(n=120, seed=3):
     random = np.random.default_rng(seed)
     labels = random.integers(1, 6, n)
@@ -281,12 +258,7 @@ def test_grades_are_fitted_and_decided_as_calibrate_does():
     assert one.score(counts, labels) == (one.model_.decide(counts) == labels).mean()
     assert one.classes_.tolist() == [1, 2, 3, 4, 5]
     assert pickle.loads(pickle.dumps(one)).model_ == one.model_
-    folds = GroupKFold(5)
-    options = {"groups": np.arange(120) // 2, "cv": folds}
-    found = cross_val_predict(VoteClassifier(FIVE), counts, labels, **options)
-    for train, test in folds.split(counts, labels, options["groups"]):
-        model = calibrate(counts[train], labels[train], scale=FIVE).model
-        np.testing.assert_array_equal(found[test], model.decide(counts[test]))
+    options = {"groups": np.arange(120) // 2, "cv": GroupKFold(5)}
     for places in ({"label_scale": Scale(range(5))}, {"classes": range(5)}):
         one = VoteClassifier(FIVE, **places)
         shares = cross_val_predict(one, counts, labels - 1, method="predict_proba", **options)

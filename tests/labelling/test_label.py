@@ -14,7 +14,7 @@ import pytest
 
 from btdagg import Scale, estimate, read_labels
 from btdagg.evaluation import krippendorff_alpha
-from btdagg.judge.pairs import read_pairs
+from btdagg.judge import read_pairs
 from btdagg.labelling import LabelStore
 from btdagg.votes import read_table
 from labelling import (
@@ -224,8 +224,7 @@ def graded(folder, n_items, n_raters, random, place="human.db", **options):
     return kept
 
 
-@pytest.mark.parametrize("with_votes", [True, False])
-def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_votes):
+def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli):
     random, scale = np.random.default_rng(1), Scale(range(1, 6))
     responses_file(tmp_path, 60)
     kept = graded(tmp_path, 40, 2, random)
@@ -236,8 +235,8 @@ def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_vot
         for name, of in counts.items() for item, row in zip(ids, of, strict=True)
         for sample, grade in enumerate(np.repeat(range(1, 6), row))
     ]).write_csv(tmp_path / "votes.csv")  # fmt: skip
-    options = ["--votes", tmp_path / "votes.csv"] if with_votes else []
-    lines = exported(cli, tmp_path, "--set", "labels.scale=1-5", "--items", 40, *options)
+    options = ["--set", "labels.scale=1-5", "--items", 40, "--votes", tmp_path / "votes.csv"]
+    lines = exported(cli, tmp_path, *options)
     frame = pl.read_csv(tmp_path / "human.csv")
     assert frame.columns == ["item", "rater", "label", "seconds", "note", "criterion"]
     assert set(frame["seconds"]) == {2.0}
@@ -253,13 +252,12 @@ def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_vot
         of = {item: grades for (item, other), grades in kept.items() if other == name}
         ratings = [grade for grades in of.values() for grade in grades]
         alphas[name] = krippendorff_alpha(np.repeat([*of], 2), ratings)
-        own = counts[name] if with_votes else np.tile([1, 0, 0, 0, 0], (60, 1))
         shares = np.array([
             np.mean([np.equal(grade, range(1, 6)) for grade in of.get(item, ()) if grade == grade]
                     or [[np.nan] * 5], axis=0)
             for item in ids
         ])  # fmt: skip
-        means[name] = estimate(own, shares, scale=scale).estimates["mean grade"]
+        means[name] = estimate(counts[name], shares, scale=scale).estimates["mean grade"]
         n_labels[name] = (~np.isnan(shares[:, 0])).sum()
     n_skips = frame["label"].null_count()
     assert lines[0] == f"{240 - n_skips} labels and {n_skips} skips by 2 raters on 40 items"
@@ -267,7 +265,7 @@ def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli, with_vot
     assert [line.partition(":")[0] for line in lines[1:4]] == in_order
     for name, line in zip(in_order, lines[1:4], strict=True):
         assert f"alpha {alphas[name]:.2f} (Krippendorff, interval)" in line
-    with_them = {name: by_votes(of, with_votes) for name, of in means.items()}
+    with_them = {name: by_votes(of, True) for name, of in means.items()}
     said = [line for line in lines if " mean grade of new items like these" in line]
     assert said == [
         f"{name}: mean grade of new items like these, by {n_labels[name]} labels"

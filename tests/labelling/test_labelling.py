@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from btdagg import InputError, Scale
-from btdagg.judge.pairs import read_pairs
-from btdagg.labelling.assignment import Assignment
+from btdagg.judge import read_pairs
+from btdagg.labelling import Assignment, LabelStore, Outcome, Session
 from btdagg.labelling.markup import differences, markdown, plain
-from btdagg.labelling.outcome import Outcome, agreement
-from btdagg.labelling.session import Session
-from btdagg.labelling.store import Answer, LabelStore
+from btdagg.labelling.outcome import agreement
+from btdagg.labelling.store import Answer
 from labelling import HOSTILE, pairs_file, responses_file, session_of
 
 
