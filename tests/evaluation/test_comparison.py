@@ -3,16 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
-from scipy import stats
 
 import btdagg
 from btdagg import InputError, Protocol, compare, evaluate, read_labels, read_votes, tally
 from btdagg.datasets import simulate
 from btdagg.evaluation import CrossFit, GroupTest, RandomSplits
-from btdagg.evaluation.comparison import about_strength
 from btdagg.methods import Calibrated, Decided, MajorityVote
-from btdagg.votes import Confidences, as_items
+from btdagg.votes import as_items
 from refusals import refused
 
 N = 60
@@ -28,41 +27,18 @@ GROUPS = np.array([f"g{row % 17}" for row in range(N)])
 FEW = Protocol(CrossFit(n_folds=4, n_repeats=2, n_refits=8, seed=1), GroupTest())
 
 
-def by_hand(first, second, groups):
-    """Losses and interval of the difference, with plain NumPy and one fit at a time."""
-    splitter = FEW.splitter
-    content = [np.stack([first, second], axis=1), LABELS]
-    number = np.arange(N) if groups is None else np.unique(groups, return_inverse=True)[1]
-    n_groups = number.max() + 1
-    difference, refits, own = np.zeros(N), np.zeros(8), np.zeros(N)
-    weights = splitter.resampled(number, content)
-    for counts, sign in ((first, 1), (second, -1)):
-        for known, left in splitter.draw(N, number, content):
-            model = btdagg.calibrate(counts[known], LABELS[known], prior="weak").model
-            difference[left] += sign * np.abs(model.decide(counts[left]) - LABELS[left]) / 2
-        for place, times in enumerate(weights):
-            drawn = np.repeat(np.arange(N), times.astype(int))
-            model = btdagg.calibrate(counts[drawn], LABELS[drawn], prior="weak").model
-            refits[place] += sign * np.abs(model.decide(counts) - LABELS).mean()
-        model = btdagg.calibrate(counts, LABELS, prior="weak").model
-        own += sign * np.abs(model.decide(counts) - LABELS)
-    ends, halves = [], []
-    for losses, of_refits in ((difference, refits.var(ddof=1)), (own, 0)):
-        sums = np.bincount(number, weights=losses - losses.mean())
-        error = ((sums**2).sum() * n_groups / (n_groups - 1) / N**2 + of_refits) ** 0.5
-        ends.append(losses.mean() + error * stats.t.ppf([0.05, 0.95], n_groups - 1))
-        halves.append(stats.t.cdf(losses.mean() / error, n_groups - 1))
-    pvalue = 2 * min(max(halves), max(1 - np.array(halves)))
-    return difference.mean(), np.min(ends), np.max(ends), min(pvalue, 1)
-
-
 @pytest.mark.parametrize("groups", [None, GROUPS])
-def test_the_difference_is_that_of_a_plain_computation(groups):
-    found = compare(SAMPLE.first(2), STRENGTH, LABELS, groups=groups, level=0.9, protocol=FEW)
-    *expected, pvalue = by_hand(SAMPLE.first(2), STRENGTH, groups)
-    assert found.difference == pytest.approx(expected, abs=1e-12)
-    assert found.pvalue == pytest.approx(pvalue, rel=1e-9)
-    assert found.mae[0].mean - found.mae[1].mean == pytest.approx(found.difference.mean)
+def test_the_difference_is_of_models_that_did_not_see_an_item_s_group(groups):
+    first, second = SAMPLE.first(2), STRENGTH
+    found = compare(first, second, LABELS, groups=groups, level=0.9, protocol=FEW)
+    number = np.arange(N) if groups is None else np.unique(groups, return_inverse=True)[1]
+    content, errors = [np.stack([first, second], axis=1), LABELS], np.zeros(2)
+    for known, left in FEW.splitter.draw(N, number, content):
+        for way, counts in enumerate((first, second)):
+            model = btdagg.calibrate(counts[known], LABELS[known], prior="weak").model
+            errors[way] += np.abs(model.decide(counts[left]) - LABELS[left]).sum() / 2 / N
+    assert [own.mean for own in found.mae] == pytest.approx(errors)
+    assert found.difference.mean == pytest.approx(errors[0] - errors[1])
     assert (found.n_items, found.n_groups) == (N, N if groups is None else 17)
     assert found.n_calibration == pytest.approx(0.75 * N, abs=0.5)
 
@@ -285,39 +261,35 @@ def test_bad_options_are_refused(options, message):
 # The strength of votes
 
 
-def graded(margins, n=N):
-    """Items whose three votes are their label, of margins up to 9."""
-    votes = np.repeat(LABELS[:n], 3)
-    counts = tally(np.repeat(np.arange(n), 3), votes * np.repeat(margins, 3), full_margin=9)[1]
-    signs = tally(np.repeat(np.arange(n), 3), votes)[1]
-    return as_items(counts, LABELS[:n], GROUPS[:n]).with_facts({"signs": signs})
+def write_margins(margins, n=N):
+    """Three votes of each of some items, which are its label, with its margin."""
+    rows = {"item": np.repeat(np.arange(n), 3), "vote": np.repeat(LABELS[:n], 3)}
+    pl.DataFrame({**rows, "margin": np.repeat(margins[:n], 3)}).write_csv("votes.csv")
+    rows = {"item": np.arange(n), "label": LABELS[:n], "group": GROUPS[:n]}
+    pl.DataFrame(rows).write_csv("labels.csv")
 
 
-def test_a_line_says_whether_strength_is_better_than_signs():
-    margins = np.where(SAMPLE.votes == LABELS[:, None], 9, 1) * SAMPLE.votes
-    strength = tally(ITEMS, margins.ravel(), full_margin=9)[1]
-    sure = Confidences(*(np.abs(strength) / 9 for _ in range(3)))
-    items = as_items(strength, LABELS, GROUPS, confidences=sure)
-    items = items.with_facts({"signs": SAMPLE.counts})
-    signs = SAMPLE.counts
-    (line,) = about_strength(items, "math")
-    names = "whole votes", "strength"
-    both = as_items(signs, confidences=sure), items
-    assert line == f"math: {compare(*both, LABELS, groups=GROUPS, names=names)}"
-    assert line.startswith("math: better: strength, MAE 0.")
-    weak = evaluate(items, LABELS, groups=GROUPS, aggregators=[Calibrated(prior="weak")])
-    assert f"MAE {weak.cells[0].methods[0].interval().mean:.3f} against" in line
-    assert about_strength(items, warn=True) == []
-
-
-def test_it_warns_where_strength_is_worse_and_there_are_labels_to_tell():
+def test_commands_say_where_strength_is_worse_and_there_are_labels_to_tell(
+    cli, folder, quick_commands
+):
     margins = RNG.choice([0.01, 9], N)
-    items = graded(margins)
-    for warn in (False, True):
-        (line,) = about_strength(items, warn=warn)
-        assert line.startswith("warning: vote strength is worse than whole votes: MAE 0.")
-        assert line.endswith("; leave strength out")
-    assert about_strength(graded(margins[:19], 19)) == []
-    assert about_strength(as_items(SAMPLE.counts, LABELS)) == []
-    assert about_strength(as_items(items, np.ones(N))) == []
-    assert about_strength(as_items(items, LABELS, ["g"] * N)) == []
+    warning = "warning: vote strength is worse than whole votes: MAE 0."
+    told = "votes.csv", "labels.csv", "--set", "full_margin=9"
+    write_margins(margins)
+    for command in ("calibrate", "evaluate"):
+        said = " ".join("".join(cli(command, *told)[1:]).split())
+        assert warning in said
+        assert "; leave strength out" in said
+    write_margins(margins, 19)
+    assert "whole votes" not in "".join(cli("calibrate", *told)[1:])
+
+
+def test_an_evaluation_says_whether_strength_is_better_than_signs(cli, folder, quick_commands):
+    """Votes are right where their margin is 9, and wrong where it is 1."""
+    rows = {"item": ITEMS, "vote": SAMPLE.votes.ravel()}
+    sure = np.where(SAMPLE.votes == LABELS[:, None], 9, 1).ravel()
+    pl.DataFrame({**rows, "margin": sure}).write_csv("votes.csv")
+    pl.DataFrame({"item": np.arange(N), "label": LABELS}).write_csv("labels.csv")
+    told = "votes.csv", "labels.csv", "--set", "full_margin=9"
+    assert "better: strength, MAE 0." in " ".join("".join(cli("evaluate", *told)[1:]).split())
+    assert "whole votes" not in "".join(cli("calibrate", *told)[1:])

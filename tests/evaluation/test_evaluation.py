@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from btdagg import (
     InputError,
@@ -23,7 +24,6 @@ from btdagg import (
 )
 from btdagg.datasets import simulate
 from btdagg.evaluation import CrossFit, GroupTest, RandomSplits
-from btdagg.evaluation.metrics import mean_interval
 from btdagg.methods import Decided, MajorityVote
 from btdagg.model import CalibrationWarning
 from btdagg.votes import Items
@@ -157,8 +157,12 @@ def test_scores_are_those_of_a_direct_loop(groups):
     assert found.n_calibration == pytest.approx(statistics.fmean(sizes))
     for method in found.methods:
         assert method.mae.shape == (12,)
-        assert method.interval() == mean_interval(method.mae)
-        assert method.interval("accuracy") == mean_interval(method.accuracy)
+        for values, interval in (
+            (method.mae, method.interval()),
+            (method.accuracy, method.interval("accuracy")),
+        ):
+            ends = stats.norm.interval(0.95, values.mean(), stats.sem(values))
+            assert interval == pytest.approx((values.mean(), *ends), abs=1e-4)
 
 
 @dataclass(frozen=True)
@@ -234,6 +238,23 @@ def test_a_protocol_may_have_another_loss(protocol):
     gold = compared.gold
     expected = min(gold @ row for row in np.array([[0, 1, 4], [1, 0, 1], [4, 1, 0]]))
     assert compared.best_constant[1] == pytest.approx(expected)
+
+
+def test_confusion_matrices_are_counted_and_a_label_that_no_item_has_has_no_percentages():
+    rng = np.random.default_rng(6)
+    gold = rng.choice([-1, 1], 120)
+    counts = rng.multinomial(5, [0.3, 0.3, 0.4], 120)
+    found = comparison_of(counts, gold, protocol=Protocol(RandomSplits(n_splits=3)))
+    majority, decided = found.methods[1], majority_vote(counts)
+    for matrix, (_, left) in zip(majority.matrices, random_splits(120, n_splits=3), strict=True):
+        for label in (-1, 0, 1):
+            of_label = decided[left][gold[left] == label]
+            assert matrix[label + 1].tolist() == [(of_label == own).sum() for own in (-1, 0, 1)]
+    share = majority.counts[2] / majority.counts[2].sum()
+    np.testing.assert_allclose(majority.percentages[2], 100 * share)
+    assert np.isnan(majority.percentages[1]).all()
+    assert majority.gold[1] == 0
+    np.testing.assert_allclose(majority.predicted, majority.counts.sum(0) / majority.counts.sum())
 
 
 def test_without_a_test_there_are_scores_and_no_ranks():
@@ -428,8 +449,8 @@ def test_averages_are_over_cells_split_by_split(evaluation):
         assert len(cells) == 2
         mae = sum(cell.methods[place].mae for cell in cells) / 2
         accuracy = sum(cell.methods[place].accuracy for cell in cells) / 2
-        assert line["mae"] == pytest.approx(mean_interval(mae), rel=1e-12)
-        assert line["accuracy"] == pytest.approx(mean_interval(accuracy), rel=1e-12)
+        assert line["mae"].mean == pytest.approx(mae.mean(), rel=1e-12)
+        assert line["accuracy"].mean == pytest.approx(accuracy.mean(), rel=1e-12)
         assert line["key"] == ("average", "")
         assert not {"n_items", "rank", "accuracy_rank", "tied"} & line.keys()
 

@@ -10,12 +10,7 @@ import pytest
 import btdagg
 from btdagg import PAIRS, PASS_FAIL, InputError, Protocol, Scale, compare, evaluate
 from btdagg.evaluation import CrossFit, GroupTest, RandomSplits, Scores
-from btdagg.evaluation.cells import MethodScores
-from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.new_items import disagreement
-from btdagg.evaluation.parts import Neighbourhood
 from btdagg.methods import Calibrated, Constant, Isotonic, MajorityVote, RoundedMean, by_name
-from btdagg.report.tables import grades_table
 from btdagg.votes import as_items
 from refusals import refused
 
@@ -57,25 +52,12 @@ def test_scores_of_methods_without_a_fit_are_those_of_numpy():
             interval = line[score]
             assert interval.mean == pytest.approx(value, abs=1e-12)
             assert interval.low < value < interval.high
-        away = predicted - gold
-        error = away.std(ddof=1) / 90**0.5
-        assert (line["bias"].high - line["bias"].low) / error == pytest.approx(2 * 1.987, rel=1e-3)
         assert {"kappa", "bias_low"} <= result.record(line).keys()
     matrix = result.cells[0].methods[0].counts
     rows = PLAIN[0].decide(counts)
     assert matrix.tolist() == [
         [((gold == g) & (rows == p)).sum() for p in range(1, 6)] for g in range(1, 6)
     ]
-
-
-def test_the_losses_of_kappa_are_its_jackknife():
-    counts, gold = drawn(1, 200)
-    predicted = PLAIN[0].decide(counts).astype(float)
-    losses = disagreement(gold.astype(float), predicted, predicted**2)
-    assert losses.mean() == pytest.approx(1 - kappa(gold, predicted))
-    left_out = [kappa(np.delete(gold, k), np.delete(predicted, k)) for k in range(200)]
-    jackknife = (199 * np.var(left_out)) ** 0.5
-    assert losses.std(ddof=1) / 200**0.5 == pytest.approx(jackknife, rel=0.01)
 
 
 def test_each_item_is_decided_by_models_that_did_not_see_it():
@@ -114,10 +96,9 @@ def test_the_calibrated_model_is_better_than_a_generous_judge_and_it_shows():
     assert not result.remarks
     twice = tuple(replace(compared, key=(name,)) for name in "xy")
     assert Scores(("of",), twice).averages[0]["kappa"] == calibrated["kappa"]
-    html = result._repr_html_()
-    assert "kappa" in html
-    assert compared.plot().svg()
-    assert result.plot().svg()
+    assert "kappa" in result._repr_html_()
+    assert compared.plot()
+    assert result.plot()
 
 
 def test_grades_that_are_alike_to_six_digits_have_names_of_their_own():
@@ -246,8 +227,6 @@ def test_kappa_is_0_where_labels_of_one_side_are_alike():
             for method in compared.methods:
                 assert method.interval("kappa").mean == 0
                 assert (method.kappa == 0).all()
-    both = MethodScores("both", np.diag([4, 0, 0])[None])
-    assert np.isnan(both.kappa).all()
 
 
 @pytest.mark.parametrize(
@@ -285,68 +264,21 @@ def test_the_judge_is_as_close_to_raters_as_they_are_to_each_other():
     n_raters = rng.integers(1, 4, 120)
     given = [of[:n] for of, n in zip(people, n_raters, strict=True)]
     ratings = np.array([[(of == grade).sum() for grade in FIVE.points] for of in given])
-    items = as_items(counts, gold, np.arange(120) // 2, scale=FIVE).with_facts({"ratings": ratings})
-    ((compared,),) = cross_scores([items], PLAIN, QUICK)
-    scores = Scores((), (compared,))
-    raters = compared.new_items.raters
+    items = as_items(counts, gold, scale=FIVE)
+    options = {"aggregators": PLAIN, "protocol": QUICK}
+    scores = evaluate(items.with_facts({"ratings": ratings}), **options)
     shared = [k for k in range(120) if n_raters[k] > 1]
     among = [np.mean([abs(a - b) for a, b in permutations(given[k], 2)]) for k in shared]
     mode = [np.abs(given[k] - PLAIN[0].decide(counts)[k]).mean() for k in shared]
-    assert np.allclose(raters.losses["mae"].of_items[[0, -1]], [mode, among])
-    less = raters.difference(0, 3)
-    assert less.mean == pytest.approx(np.mean(mode) - np.mean(among))
-    assert raters.n_groups == len({k // 2 for k in shared})
     (remark,) = [text for text in scores.remarks if "raters" in text]
     assert f"on {len(shared)} items with several raters majority vote is" in remark
+    assert f"it is off by {np.mean(mode):.3f} on average" in remark
+    assert f"another rater by {np.mean(among):.3f}" in remark
+    assert f"difference {np.mean(mode) - np.mean(among):z.3f}" in remark
     table = np.full((3, 120), np.nan)
     for k, of in enumerate(given):
         table[: len(of), k] = of
     alpha = krippendorff.alpha(reliability_data=table, level_of_measurement="interval")
     assert f"alpha of the raters is {alpha:.2f}" in remark
-    assert items[np.arange(9)].facts["ratings"].tolist() == ratings[:9].tolist()
-    alone = as_items(counts, gold, scale=FIVE).with_facts({"ratings": np.minimum(ratings, 0)})
-    ((compared,),) = cross_scores([alone], PLAIN, QUICK)
-    assert compared.new_items.raters is None
-
-
-def test_neighbours_are_the_other_parts_without_what_is_held_out():
-    counts, gold = drawn(8, 60)
-    few, own = drawn(9, 20)
-    around = {"b": (as_items(counts, gold, scale=FIVE), np.arange(60).astype(str))}
-    near = Neighbourhood(np.arange(20).astype(str), around)
-    (model,) = near.prior(np.arange(10))
-    assert model == btdagg.calibrate(counts[10:], gold[10:], scale=FIVE).model
-    method = Calibrated(scale=FIVE, prior="neighbours")
-    assert method.name == "calibrated, neighbours"
-    with pytest.raises(InputError, match="neighbours needs votes of other tasks"):
-        method.fit(few, own)
-    items = as_items(few, own, scale=FIVE)
-    ((compared,),) = cross_scores([items], [method], QUICK, neighbourhood=near)
-    assert compared.calibrated == 0
-    fitted = method.among([model]).fit(few, own).calibration
-    assert fitted.model == btdagg.calibrate(few, own, scale=FIVE, prior=[model]).model
-
-
-def test_kappa_is_that_of_scikit_learn():
-    metrics = pytest.importorskip("sklearn.metrics")
-    for seed in range(5):
-        counts, gold = drawn(seed, 50)
-        result = evaluate(counts, gold, scale=FIVE, aggregators=PLAIN, protocol=QUICK)
-        for method, line in zip(PLAIN, result.lines, strict=True):
-            theirs = metrics.cohen_kappa_score(gold, method.decide(counts), weights="quadratic")
-            assert line["kappa"].mean == pytest.approx(theirs, abs=1e-12)
-
-
-def test_the_table_of_a_model_has_the_least_mean_of_each_grade():
-    model = btdagg.GradeModel(2, (1.5, 2.5, 3.5, 9), FIVE)
-    table = grades_table({"tone": model})
-    assert table.header == ("model", *"12345")
-    assert [entry.text for entry in table.rows[0]] == [
-        "tone",
-        "1",
-        "1.442",
-        "2.5",
-        "3.558",
-        "never",
-    ]
-    assert [record["from"] for record in table.records] == [*model.reachable.values()]
+    alone = evaluate(items.with_facts({"ratings": np.minimum(ratings, 0)}), **options)
+    assert not any("raters" in text for text in alone.remarks)
