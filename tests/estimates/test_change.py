@@ -1,6 +1,5 @@
 """How people, votes and the judge changed between two periods: by hand, simulated, by command."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import btdagg
 from btdagg.estimates import change
-from btdagg.votes.items import Draw, Items
+from btdagg.votes import Items
 
 FIVE = btdagg.Scale((1, 2, 3, 4, 5))
 
@@ -27,24 +26,6 @@ def period(seed, n=400, *, shift=0.0, bias=0.0, n_labels=100, scale=FIVE, start=
     counts = np.stack([(given == point).sum(axis=1) for point in scale.points], axis=1)
     gold = np.where(rng.permutation(n) < n_labels, labels, np.nan)
     return Items(counts=counts, labels=gold, ids=np.arange(start, start + n), scale=scale)
-
-
-@pytest.mark.parametrize("scale", [btdagg.PAIRS, FIVE], ids=["pairs", "grades"])
-@pytest.mark.parametrize(
-    ("shift", "bias", "who"),
-    [(1.0, 0.0, "the systems"), (0.0, 1.0, "cannot tell"), (1.0, -1.0, "the systems")],
-)
-def test_people_and_votes_that_move_apart_do_not_name_the_judge(scale, shift, bias, who):
-    found = change(
-        period(1, scale=scale), period(2, scale=scale, shift=shift, bias=bias, start=400)
-    )
-    assert (found.who, found.judge, found.n_anchors) == (who, None, 0)
-    assert (found.apart.low > 0 or found.apart.high < 0) == (bias != 0)
-    assert found.votes == pytest.approx(found.people.value + found.apart.value, abs=0.1)
-    assert found.n_labels == (100, 100)
-    low, high = found.people.low, found.people.high
-    assert f"({low:+.3f} to {high:+.3f})" not in found.answer  # its level stands before it
-    assert f"interval {low:+.3f} to {high:+.3f}" in found.answer
 
 
 def test_a_judge_that_says_the_same_of_all_leaves_the_means_of_labels():
@@ -115,7 +96,9 @@ def test_without_labels_of_the_second_period_it_is_not_told():
         (lambda a, b: change(a, period(2, scale=btdagg.PAIRS)), "than"),
         (lambda a, b: change(a, b[:0]), "after"),
         (
-            lambda a, b: change(replace(a, sampling=Draw(np.full(400, 0.25))), b),
+            lambda a, b: change(
+                replace(a, sampling=a.sampling._replace(probabilities=np.full(400, 0.25))), b
+            ),
             "probabilities",
         ),
         (lambda a, b: change(a, b, level=2), "level"),
@@ -127,35 +110,13 @@ def test_bad_arguments_are_named(make, argument):
     assert caught.value.argument == argument
 
 
-def test_by_command(cli, folder, figures_not_drawn):
-    rows, gold = [], []
-    for name, own in {"old": period(1), "new": period(2, bias=1.0, start=400)}.items():
-        votes = [
-            (f"q{item}", point)
-            for item, counts in zip(own.ids, own.pooled, strict=True)
-            for point, n in zip(FIVE.points, counts, strict=True)
-            for _ in range(n)
-        ]
-        pl.DataFrame(votes, ["item", "score"], orient="row").write_csv(f"{name}.csv")
-        labels = zip(own.ids, own.label, strict=True)
-        gold += [(f"q{item}", label) for item, label in labels if label == label]
-        rows.append(own)
-    pl.DataFrame(gold, ["item", "label"], orient="row").write_csv("labels.csv")
-    command = ("estimate", "new.csv", "labels.csv", "--before", "old.csv")
+def test_by_command(cli, folder):
+    """What the command says is in tests/promises; here what it refuses."""
+    for name in ("old", "new"):
+        pl.DataFrame({"item": [name, "x"], "score": [3, 4]}).write_csv(f"{name}.csv")
+    pl.DataFrame({"item": ["x"], "label": [3]}).write_csv("labels.csv")
     scales = ("--set", "votes.scale=1-5", "--set", "labels.scale=1-5")
-    status, out, err = cli(*command, *scales, "--report", "out")
-    assert status == 0, err
-    assert out.startswith("no significant change: from before to after the mean grade changed")
-    assert "votes and people moved apart" in out
-    assert "the judge changed" not in out
-    assert (folder / "out/figures/change.svg").exists()
-    _, out, _ = cli(*command, *scales, "--json")
-    found, wanted = json.loads(out), change(*rows)
-    assert found["apart"]["value"] == pytest.approx(wanted.apart.value, abs=1e-9)
-    pl.DataFrame(gold[:100], ["item", "label"], orient="row").write_csv("first.csv")
-    status, out, err = cli("estimate", "new.csv", "first.csv", "--before", "old.csv", *scales)
-    assert status == 0, err
-    assert out.startswith("cannot tell how mean grade changed from before to after")
-    status, _, err = cli(*command, *scales, "--by", "task")
+    command = ("estimate", "new.csv", "labels.csv", "--before", "old.csv", *scales)
+    status, _, err = cli(*command, "--by", "task")
     assert status == 2
     assert "--by is 'task', expected none with --before" in err

@@ -49,14 +49,6 @@ def test_labels_are_of_people_and_else_of_the_model_that_calibrate_fits():
     pd.testing.assert_frame_equal(without, decided.drop(columns="trusted"))
 
 
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_nothing_is_certified_unless_an_agreement_is_given(monkeypatch):
-    certified = []
-    monkeypatch.setattr("btdagg.estimates.frames.certify", lambda *of, **how: certified.append(1))
-    assert btdagg.decide(FRAME, PEOPLE[:1], **HOW)["source"].tolist().count("people") == 1
-    assert not certified
-
-
 @pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas])
 def test_the_answer_is_a_frame_of_the_same_kind(make):
     expected = btdagg.decide(FRAME, PEOPLE, **HOW)

@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from btdagg import PASS_FAIL, GradeModel, InputError, Scale, estimate
-from btdagg.estimates.population import calibrated, cross_fitted
 
 TEN = Scale(range(1, 11))
 FIVE = {"scale": TEN, "label_scale": Scale(range(1, 6))}
@@ -50,27 +49,6 @@ def test_a_fixed_model_gives_the_published_estimate_of_every_quantity():
         half = stats.norm.ppf(0.975) * error
         own = found.estimates[name]
         assert (own.value, own.low, own.high) == pytest.approx((mean, mean - half, mean + half))
-
-
-@pytest.mark.parametrize("of_raters", [False, True])
-@pytest.mark.parametrize("prior", ["weak", [MODEL, GradeModel(2, (1, 2, 3, 4), **FIVE)]])
-@pytest.mark.parametrize("n_at_once", [1, 3, 10])
-def test_each_item_is_predicted_by_a_model_that_did_not_see_it(
-    of_raters, prior, n_at_once, monkeypatch
-):
-    n_parts = 3 if prior == "weak" else 5
-    monkeypatch.setattr("btdagg.model.grade_fit._HELD", n_at_once * n_parts * 9 * 25)
-    counts, gold, _ = drawn(np.random.default_rng(1), FIVE, 60, 60)
-    outcomes = np.eye(5)[gold.astype(int) - 1]
-    if of_raters:
-        outcomes = 0.75 * outcomes + 0.25 * outcomes[::-1]
-    rows, scales = np.unique(counts, axis=0), tuple(FIVE.values())
-    of_items = counts, outcomes, np.arange(60) // 2
-    tables, fold = cross_fitted(*of_items, rows, prior, 0, scales=scales)
-    assert len(tables) == 10
-    for number, table in enumerate(tables):
-        model = calibrated(*(part[fold != number] for part in of_items), prior, scales)
-        assert (table == model.predict_proba(rows)).all()
 
 
 def test_a_model_of_another_scale_is_refused():
@@ -159,21 +137,6 @@ def test_remarks_on_labels_chosen_by_their_votes_and_on_labels_all_alike():
     assert found.estimates["share >= 4"].high == 1
     assert found.estimates["share >= 4"].low < 0.85
     assert any("all labelled groups have the same mean" in text for text in found.remarks)
-
-
-def test_tables_and_figures_show_grades():
-    from btdagg.report.figures.intervals import estimates_figure
-    from btdagg.report.tables.estimates import differences_table, estimates_table
-
-    counts, _, labels = drawn(np.random.default_rng(7), FIVE, 200, 80)
-    found = estimate(counts, labels, **FIVE, by=np.arange(200) % 2)
-    table = estimates_table(found, "system")
-    assert "mean grade" in table.header
-    assert "win" not in table.note
-    assert "mean grades by system" in differences_table(found, "system").title
-    figure = estimates_figure(found, "system")
-    assert figure.title == "Mean grade by system"
-    assert figure.svg
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
 """Systems ranked by their mean grades: against differences by system."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from btdagg import PASS_FAIL, InputError, Scale, estimate, estimate_systems
 from btdagg.evaluation import holm
-from btdagg.report.tables import systems_table
 
 FIVE = Scale(range(1, 6))
 
@@ -104,35 +101,3 @@ def test_what_makes_no_sense_is_refused(changed, text):
     given, _ = drawn((3.0, 3.6))
     with pytest.raises(InputError, match=text):
         estimate_systems(**given | changed)
-
-
-def test_the_table_says_which_pairs_cannot_be_told_apart():
-    rng, n = np.random.default_rng(0), 400
-    systems = np.array(["ant", "bee", "cat", "dog"])[np.arange(n) % 4]
-    grades = np.clip(np.rint(rng.normal(2.5, 1, n) + 1.5 * (systems == "ant")), 1, 5)
-    counts = 4 * np.eye(5, dtype=int)[grades.astype(int) - 1]
-    found = estimate_systems(counts, grades, systems, scale=FIVE)
-    names = list(found.systems)
-    alike = [
-        f"{names[i]} and {names[j]}"
-        for i in range(4)
-        for j in range(i + 1, 4)
-        if found.pvalues[i, j] >= 0.05
-    ]
-    assert names[0] == "ant"
-    assert 0 < len(alike) <= 3
-    assert f"No significant difference: {'; '.join(alike)}." in systems_table(found).note
-    few = estimate_systems(counts[:40], grades[:40], np.arange(40) % 10, scale=FIVE)
-    note = systems_table(few).note
-    apart = [
-        f"{few.systems[i]} and {few.systems[j]}"
-        for i, j in itertools.combinations(range(10), 2)
-        if few.pvalues[i, j] < 0.05
-    ]
-    told = f": {'; '.join(apart)}." if apart else "None differ significantly."
-    assert len(apart) <= 8
-    assert told in note
-    grades = np.where(np.arange(n) % 10 < 5, 1 + np.arange(n) // 10 % 2, 4 + np.arange(n) // 10 % 2)
-    counts = 4 * np.eye(5, dtype=int)[grades - 1]
-    two = estimate_systems(counts, grades, np.arange(n) % 10, scale=FIVE)
-    assert "; and 12 more pairs. " in systems_table(two).note  # of 20 in two equal halves
