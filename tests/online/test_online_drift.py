@@ -24,23 +24,6 @@ def items(votes, n, n_votes=8, seed=0):
     return counts_of(votes.draw(n, n_votes, seed=seed))
 
 
-@pytest.mark.soak
-def test_false_alarms_over_ten_thousand_long_streams():
-    """Each with a reference of its own of 50 items, and 1,000 items looked at one by one."""
-    n_streams, n_reference, n_items = 10_000, 50, 1000
-    peaks = []
-    for part in range(20):
-        shape = (n_streams // 20, n_reference + n_items, 3)
-        for stream in items(ITEMS, shape[0] * shape[1], seed=part).reshape(shape):
-            monitor = DriftMonitor(stream[:n_reference], level=0.2, seed=len(peaks))
-            report = monitor.observe(stream[n_reference:])
-            least = min(facet.pvalue for facet in report.facets)
-            assert report.stale == (3 * least <= 0.2)
-            peaks.append(3 * least)
-    for level in (0.01, 0.05, 0.2):
-        assert 0 < np.mean(np.array(peaks) <= level) <= level
-
-
 def prompts(n, rng, more_ties=1.0, n_pairs=6):
     """Counts of the pairs of n prompts, which agree on how tied and how one-sided they are."""
     alpha = np.array([1.0, 0.6 * more_ties, 2.0])
@@ -161,13 +144,8 @@ def test_votes_with_a_strength():
         margins = rng.normal(rng.normal(size=(n, 1)), 0.7, size=(n, 8)) / full_margin
         return btdagg.tally(np.arange(n).repeat(8), margins.clip(-1, 1).ravel())[1]
 
-    alarms = 0
-    for seed in range(300):
-        counts = strong(240, 1.5, seed)
-        alarms += DriftMonitor(counts[:40], level=0.2, seed=seed).observe(counts[40:]).stale
-    assert alarms / 300 <= 0.2
     found = []
-    for seed in range(20):
+    for seed in range(8):
         monitor = DriftMonitor(strong(300, 1.5, 3 * seed), seed=seed)
         monitor = DriftMonitor.from_json(monitor.to_json())
         monitor.observe(strong(300, 1.5, 3 * seed + 1))

@@ -9,7 +9,6 @@ import pytest
 import btdagg
 from btdagg import InputError, online
 from btdagg.datasets import simulate
-from btdagg.online.plans import _drawn
 from commands import one_line
 
 TASKS = ("rb2-math", "rb2-focus", "rb2-factuality", "rb2-safety")
@@ -43,21 +42,6 @@ def test_a_forecast_is_the_mean_of_what_came_on_each_neighbour():
 
 def votes_of(counts):
     return np.stack([np.repeat((-1, 0, 1), row) for row in counts])
-
-
-def test_drawn_votes_are_those_of_the_items_without_replacement():
-    (one,) = prior_of(TASKS[:1], n=40).neighbours.values()
-    votes, labels = _drawn(one, 8, np.random.default_rng(0))
-    rows = [(*((row == vote).sum() for vote in (-1, 0, 1)), label)
-            for row, label in zip(votes, labels, strict=True)]  # fmt: skip
-    known = [(*count, side - 1) for count, of in zip(one.counts, one.labels, strict=True)
-             for side in range(3) for _ in range(of[side])]  # fmt: skip
-    assert sorted(rows) == sorted(known)
-    shares = np.mean(
-        [(_drawn(one, 3, np.random.default_rng(k))[0] == 1).mean() for k in range(200)]
-    )
-    counts = np.repeat(one.counts, one.labels.sum(axis=1), axis=0)
-    assert shares == pytest.approx(counts[:, 2].mean() / 8, abs=0.01)
 
 
 def test_tasks_that_are_too_small_are_left_out():

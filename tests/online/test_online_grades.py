@@ -1,12 +1,7 @@
 """Stopping rules for grades, against every way in which votes may come."""
 
-import itertools
-from functools import cache
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import btdagg
 from btdagg import GradeModel, InputError, Protocol, Scale
@@ -17,54 +12,6 @@ from btdagg.online import OnlineTally, StoppingRule, plan
 FIVE = Scale(range(1, 6))
 MODEL = GradeModel(beta=2, cuts=(1.5, 2.5, 3.5, 4.5), scale=FIVE)
 RULE = StoppingRule.lossless(MODEL, 6)
-
-points = st.sampled_from([(1, 2, 3, 4), (0, 1), (0, 0.5, 1), (-1, 0, 1, 5), (0.1, 0.35, 1), (1, 4)])
-
-
-def states(n, width):
-    rows = itertools.product(range(n + 1), repeat=width)
-    return [row for row in rows if sum(row) <= n]
-
-
-@given(
-    points,
-    st.lists(st.sampled_from([0.25, 0.5, 1, 1.5, 2, 2.5, 3.5]), min_size=1, max_size=3),
-    st.sampled_from([0.3, 1, 2, 8, 100]),
-    st.sampled_from([(1, 1), (4, 1), (4, 2), (5, 1), (6, 3)]),
-)
-@settings(max_examples=60, deadline=None)
-def test_a_grade_is_settled_exactly_where_no_votes_can_change_it(votes, cuts, beta, size):
-    n, step = size
-    model = GradeModel(beta, cuts, Scale(votes), Scale(range(len(cuts) + 1)))
-    rule = StoppingRule.lossless(model, n, step=step)
-    width = len(votes)
-
-    @cache
-    def endings(*row):
-        if sum(row) == n:
-            return frozenset([model.decide_one(*row)])
-        return frozenset().union(*(endings(*after) for after in followers(row)))
-
-    def followers(row):
-        return [(*row[:i], row[i] + 1, *row[i + 1 :]) for i in range(width)]
-
-    @cache
-    def fewest(*row):
-        if len(endings(*row)) == 1 and sum(row) % step == 0:
-            return 0
-        return 1 + min(fewest(*after) for after in followers(row))
-
-    rows = states(n, width)
-    stops = [len(endings(*row)) == 1 and sum(row) % step == 0 for row in rows]
-    np.testing.assert_array_equal(rule.stops(rows), stops)
-    asks, wanted = rule.votes_to_ask(rows), np.array([fewest(*row) for row in rows])
-    assert ((asks <= wanted) & ((asks > 0) == (wanted > 0))).all()
-    if len(set(np.diff(votes))) == 1:
-        np.testing.assert_array_equal(asks, wanted)
-    has_answer = [row for row, stop in zip(rows, stops, strict=True) if stop or sum(row)]
-    for row, grade in zip(has_answer, rule.decide(has_answer).tolist(), strict=True):
-        alike = endings(*row)
-        assert grade == (next(iter(alike)) if len(alike) == 1 else model.decide_one(*row))
 
 
 def test_a_rule_for_grades_is_saved_with_its_model(tmp_path):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import btdagg
 from btdagg import DavidsonModel, InputError
 from btdagg.datasets import simulate
 from btdagg.model import CalibrationWarning
 from btdagg.online import StoppingRule, VoteDistribution, fit_votes, plan
-from btdagg.online.predictive import _log_chances
 
 models = st.builds(
     DavidsonModel,
@@ -248,18 +248,21 @@ def test_a_budget_is_kept_and_spent():
     assert errors == sorted(errors, reverse=True)
 
 
+def log_chances(counts, alpha):
+    counts = np.asarray(counts)
+    return stats.dirichlet_multinomial.logpmf(counts, np.array(alpha), counts.sum(axis=1))
+
+
 def chances_of(votes, counts):
     """Chances of counts given their total."""
     return sum(
-        weight / 2 * np.exp(_log_chances(np.asarray(counts, float), np.array(alpha)[::side]))
+        weight / 2 * np.exp(log_chances(counts, alpha[::side]))
         for weight, alpha in votes.components
         for side in (1, -1)
     )
 
 
 def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
-    for n in (1, 5):
-        assert chances_of(VOTES, states(n, exactly=True)).sum() == pytest.approx(1)
     draws = VOTES.draw(50_000, 2, seed=0)
     drawn = np.stack([(draws == vote).sum(axis=1) for vote in (-1, 0, 1)], axis=1)
     pairs = states(2, exactly=True)
@@ -274,7 +277,7 @@ def test_chances_of_votes_are_a_distribution_and_fitted_ones_optimal():
 
     def posterior(alpha, rows):
         free = alpha[:2] if alpha[0] == alpha[2] else alpha
-        value = _log_chances(rows.astype(float), np.array(alpha)).sum()
+        value = log_chances(rows, alpha).sum()
         return value - 0.05 * (np.log(free) ** 2).sum()
 
     wins = np.concatenate(

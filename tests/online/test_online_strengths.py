@@ -1,6 +1,5 @@
 """Votes that have a strength: stopping rules by enumeration, plans and forecasts."""
 
-import itertools
 import pickle
 from dataclasses import replace
 
@@ -12,13 +11,10 @@ from hypothesis import strategies as st
 import btdagg
 from btdagg import DavidsonModel, InputError
 from btdagg.online import OnlineTally, StoppingRule, VoteDistribution, fit_votes, forecast, plan
-from btdagg.online.rule import RuleKind
-from btdagg.online.strengths import fit_strengths
 from btdagg.votes import Provenance, ProvenanceWarning
 from refusals import refused
 
 MODEL = DavidsonModel(beta=1.2, eta0=1.0, gamma=0.8)
-TILTS = np.sinh(np.linspace(-4, 4, 17))
 models = st.builds(
     DavidsonModel,
     beta=st.floats(0.05, 5),
@@ -45,7 +41,6 @@ def simulated(n, n_votes=8, full_margin=1.5, seed=0):
 
 
 VOTES, GOLD = simulated(300)
-FITTED = fit_strengths(counts_of(VOTES), GOLD)
 
 
 def reached(n, parts):
@@ -92,31 +87,6 @@ def test_whole_counts_too_foresee_votes_of_any_strength():
     assert model.decide(after).tolist() == [1, 1, 1, 1, 0]
 
 
-def sequences(seen, n):
-    """All votes in order and their chances, by the definition of the distribution."""
-    parts = len(seen.strengths) - 1
-    values = np.arange(-parts, parts + 1)
-    tied, won = np.array(seen.tilts_of_ties), np.array(seen.tilts_of_wins)
-    votes = np.array(list(itertools.product(range(2 * parts + 1), repeat=n)))
-    chances = np.zeros(len(votes))
-    for number, (x, y) in enumerate(itertools.product(TILTS, TILTS)):
-        weight = seen.share_of_ties * tied[number] + (1 - seen.share_of_ties) * won[number]
-        for b, a in ((x, y), (y, x)):
-            tilt = np.exp(np.where(values < 0, -values * b, values * a) / parts)
-            chance = np.array(seen.strengths)[np.abs(values)] * tilt
-            chances += weight / 2 * (chance / chance.sum())[votes].prod(axis=1)
-    return values[votes] / parts, chances
-
-
-@pytest.mark.parametrize("step", [1, 3])
-def test_the_votes_that_a_plan_expects_are_the_sum_over_all_votes(step):
-    votes, chances = sequences(FITTED, 3)
-    assert chances.sum() == pytest.approx(1, abs=1e-9)
-    rule = StoppingRule.lossless(MODEL, 3, step=step, strengths=True)
-    expected = chances @ rule.follow(votes).n_votes
-    assert FITTED.votes_until(3, step, rule.stops) == pytest.approx(expected, abs=1e-9)
-
-
 def test_rules_mirror_save_and_ask():
     states = counts_of(simulated(500, 6, seed=2)[0])
     rule = StoppingRule.lossless(MODEL, 8, step=2, strengths=True)
@@ -146,8 +116,6 @@ STRONG = replace(MODEL, provenance=Provenance(strength="margin"))
         ("kind", lambda: StoppingRule.cost_optimal(STRONG, 8, WHOLE, budget=4)),
         ("votes", lambda: StoppingRule.lossless(STRONG, 8, WHOLE)),
         ("votes", lambda: StoppingRule.lossless(MODEL, 8, WHOLE, strengths=True)),
-        ("stop", lambda: RuleKind("epsilon", 0.1).learn(STRONG, 8, [[8, 0, 0]], [-1], step=1)),
-        ("stop", lambda: RuleKind("price", 0.1).learn(MODEL, 8, [[7.5, 0.5, 0]], [-1], step=1)),
         ("counts", lambda: fit_votes([[7.5, 0.5, 0]], [-1])),
         ("counts", lambda: StoppingRule.risk_bounded(MODEL, 8, WHOLE).stops([[0.5, 0, 3.5]])),
         ("counts", lambda: StoppingRule.lossless(MODEL, 8).decide([[0.5, 0, 3.5]])),
@@ -170,12 +138,6 @@ def test_whatever_needs_whole_votes_refuses_strength_and_says_what_to_use(argume
     assert caught.value.argument == argument
 
 
-def test_a_rule_is_learned_without_a_distribution():
-    model = btdagg.calibrate(counts_of(VOTES), GOLD).model
-    rule = RuleKind("lossless").learn(model, 8, counts_of(VOTES), GOLD, step=1)
-    assert rule == StoppingRule.lossless(model, 8, strengths=True)
-
-
 def test_a_file_says_strengths_only_where_the_model_does_not():
     for model, strengths, is_written in (
         (MODEL, False, False),
@@ -194,29 +156,6 @@ def test_a_saved_rule_with_a_distribution_of_strengths_is_to_be_made_anew():
     saved = StoppingRule.lossless(MODEL, 8).as_dict() | {"votes": {"strengths": [1.0, 0, 0]}}
     with refused("votes", expected="make this rule anew, as lossless"):
         StoppingRule.from_dict(saved)
-
-
-def test_strengths_are_found_by_way_of_the_counts():
-    rng = np.random.default_rng(0)
-    # A verdict of five steps, of items of four to eight votes.
-    lean = rng.normal(size=(400, 1))
-    votes = np.select(
-        [np.abs(lean + rng.normal(size=(400, 8))) > at for at in (1.2, 0.4)], [1, 0.5]
-    )
-    votes *= np.where(lean + rng.normal(size=(400, 8)) > 0, 1, -1)
-    counts = np.array([counts_of(row[: 4 + k % 5]) for k, row in enumerate(votes)])
-    seen = fit_strengths(counts, np.sign(lean.ravel()).astype(int))
-    shares = seen.strengths
-    assert shares[1::2].sum() + shares[2] + shares[6] < 0.05
-    assert shares[4] > 0.1
-    assert (
-        len(fit_strengths(np.tile([[0.5, 20, 19.5]], (9, 1)), np.ones(9, dtype=np.int8)).strengths)
-        == 5
-    )
-    drawn = seen.in_order(counts[:50], 3, np.random.default_rng(1))
-    assert (drawn * 8 % 1 == 0).all()
-    whole = seen.in_order(counts[4:50:5], 8, np.random.default_rng(1))
-    assert counts_of(whole) == pytest.approx(counts[4:50:5], abs=0.07)
 
 
 def test_plans_and_forecasts():
@@ -256,8 +195,6 @@ def test_messages():
 def test_votes_with_a_part_for_either_side_are_foreseen_too():
     # Probabilities of a vote: no sequence of strengths has such sums.
     counts = np.array([[0.5, 0, 0.5], [0.25, 0.5, 0.25], [0, 0.25, 0.75], [1, 0, 0]] * 10)
-    labels = np.array([0, 0, 1, -1] * 10, dtype=np.int8)
-    votes = fit_strengths(counts, labels)
-    assert np.isfinite(votes.strengths).all()
-    drawn = votes.in_order(counts, 1, np.random.default_rng(0))
-    assert set(drawn.ravel()) <= set(np.linspace(-1, 1, 17))
+    planned = plan(counts, [0, 0, 1, -1] * 10, n_items=9, n_votes=[1, 4], n_labels=[20])
+    assert all(0 < row.votes <= row.n for row in planned.budgets)
+    assert all(np.isfinite(row.mae) for row in planned.budgets)

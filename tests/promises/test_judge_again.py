@@ -66,3 +66,25 @@ def test_what_is_asked_for_again_and_not_reached_stays_as_it_was(cli, folder, en
     assert reasons == {row["reason"] for row in before}
     cli(*asked_of(sure.url, *options))
     assert (len(sure.requests), statuses_of("v.db")) == (3, {"unparsed": 9, "ok": 3})
+
+
+def test_a_cap_on_calls_is_of_all_rounds_of_a_rule(cli, folder, endpoint):
+    """A judge that is of two minds is asked in several rounds, which together keep to the cap."""
+
+    def counted():
+        n_asked = Counter()
+
+        def answer(asked):
+            n_asked[json.dumps(asked["messages"])] += 1
+            return 200, completion(["[[A]]", "[[B]]", "[[TIE]]"][n_asked.total() % 3])
+
+        return endpoint(answer), n_asked
+
+    (free, all_calls), (capped, calls) = counted(), counted()
+    told = ["-n", N, "--stop", "rule.json"]
+    assert cli(*asked_of(free.url, *told, "-s", "free.db"))[0] == 0
+    most = all_calls.total() - 1
+    status, out, err = cli(*asked_of(capped.url, *told, "-s", "capped.db", *config(max_calls=most)))
+    assert status == 3
+    assert "max_calls" in out + err
+    assert calls.total() == len(rows_of("capped.db")) == most

@@ -148,6 +148,13 @@ def test_a_lossless_rule_settles_grades_that_no_votes_to_come_can_change(points,
         assert rule.stops(counts).tolist() == settled, n_votes
         for row, grades in zip(counts, ends, strict=True):
             assert len(grades) > 1 or {rule.decide_one(*row.tolist())} == grades
+    # Votes to ask are the fewest after which the grade may be settled.
+    every = np.concatenate([every_count(n_votes, len(points)) for n_votes in range(n + 1)])
+    fewest = dict(zip(map(tuple, every.tolist()), np.where(rule.stops(every), 0, n), strict=True))
+    for row in sorted(fewest, key=sum, reverse=True):
+        after = (tuple(more) for more in np.array(row) + np.eye(len(points), dtype=int))
+        fewest[row] = min([fewest[row], *(1 + fewest[more] for more in after if more in fewest)])
+    assert rule.votes_to_ask(every).tolist() == [fewest[tuple(row)] for row in every.tolist()]
 
 
 @given(models, st.one_of(items, fractions))

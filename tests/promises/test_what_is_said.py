@@ -324,3 +324,15 @@ def test_a_certificate_of_unequal_probabilities_is_not_called_exact():
     found = btdagg.certify(counts, gold, agreement=0.7, probabilities=chances)
     assert "trusted without review" in found.answer
     assert not any("exact" in text for text in (found.answer, *found.remarks))
+
+
+def test_labelled_grades_that_are_less_extreme_than_the_others_are_said():
+    """By the mean vote, which is the same here, and by the share of votes for the top grade."""
+    counts = np.array([[0, 8, 0]] * 60 + [[4, 0, 4], [3, 1, 4], [4, 1, 3]] * 60)
+    counts[:3] = [[1, 6, 1], [0, 7, 1], [1, 7, 0]]
+    labels = np.where(np.arange(240) < 60, np.arange(240) % 3 + 1, np.nan)
+    remarks = btdagg.estimate(counts, labels, scale=btdagg.Scale((1, 2, 3))).remarks
+    (remark,) = [text for text in remarks if "differ from the others" in text]
+    top = [part[:, 2].sum() / part.sum() for part in (counts[:60], counts[60:])]
+    assert "mean vote 2.00 against 2.00" in remark
+    assert f"share of votes of 3 {top[0]:.2f} against {top[1]:.2f}" in remark
