@@ -1,6 +1,5 @@
 """The paper's fit is judged by its optimality: no lower point, no slope left inside the box."""
 
-import copy
 import math
 import pickle
 import warnings
@@ -14,8 +13,6 @@ import btdagg
 from btdagg import Bounds, DavidsonModel, InputError
 from btdagg.methods import Calibrated
 from btdagg.model import CalibrationWarning
-from btdagg.model.calibration import WEAK
-from btdagg.model.calibration_set import calibration_set
 from refusals import refused
 
 calibrate = partial(btdagg.calibrate, prior=None)
@@ -54,31 +51,14 @@ def rb2_sets(shared):
 
 
 def best_of_random_starts(counts, labels, rng, n_starts=50):
-    items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
-    bounds = list(zip(LOWER, UPPER, strict=True))
+    def loss(theta):
+        model = DavidsonModel(*theta)
+        return model.drps(counts, labels), np.array(model.drps_gradient(counts, labels))
+
+    how = {"jac": True, "method": "L-BFGS-B", "bounds": [*zip(LOWER, UPPER, strict=True)]}
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
     starts = rng.uniform(LOWER, UPPER, size=(n_starts, 3))
-    return min(
-        minimize(
-            lambda theta: items.loss(theta, 1),
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options=options,
-        ).fun
-        for start in starts
-    )
-
-
-@pytest.mark.soak
-@pytest.mark.usefixtures("quiet")
-def test_no_random_start_finds_a_lower_point_on_simulated_sets():
-    rng = np.random.default_rng(11)
-    for _ in range(100):
-        counts, labels = simulated_set(rng)
-        excess = calibrate(counts, labels).drps - best_of_random_starts(counts, labels, rng)
-        assert excess <= 1e-8
+    return min(minimize(loss, start, options=options, **how).fun for start in starts)
 
 
 @pytest.mark.soak
@@ -97,7 +77,7 @@ def test_no_random_start_finds_a_lower_point_on_real_votes(shared):
 @pytest.mark.usefixtures("quiet")
 def test_the_projected_gradient_vanishes_and_no_grid_point_is_lower():
     rng = np.random.default_rng(13)
-    for _ in range(20):
+    for _ in range(8):
         counts, labels = simulated_set(rng)
         fitted = calibrate(counts, labels)
         model = fitted.model
@@ -226,14 +206,9 @@ def test_the_weak_prior_is_used_unless_bounds_are_given_which_are_of_the_papers_
         for prior in ("weak", btdagg.fit_prior([(counts, labels)])):
             with refused("bounds", got=Bounds()):
                 fit(counts, labels, prior=prior, bounds=Bounds())
+    copied = pickle.loads(pickle.dumps(Calibrated(bounds=Bounds())))  # without a prior still
+    assert copied.fit(counts, labels).calibration.model == calibrate(counts, labels).model
     refits = btdagg.bootstrap(counts, labels, n_refits=2)
     assert refits.calibration.model == weak
     boxed = btdagg.bootstrap(counts, labels, n_refits=2, bounds=Bounds(gamma=(0, 0)))
     assert not boxed.parameters[:, 2].any()
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
-def test_a_prior_that_was_not_named_is_still_none_after_a_copy(copied):
-    counts, labels = simulated_set(np.random.default_rng(30))
-    how = copied({"prior": WEAK, "bounds": Bounds()})
-    assert btdagg.calibrate(counts, labels, **how).posterior is None

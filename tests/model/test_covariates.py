@@ -3,17 +3,14 @@
 import json
 import math
 import pickle
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import logsumexp, stdtrit
 
 import btdagg
 from btdagg import InputError, reference
-from btdagg.model.calibration_set import CalibrationWarning
+from btdagg.model import CalibrationWarning
 from refusals import refused
 
 # Numbers of votes are drawn, and few labels are meant.
@@ -43,77 +40,6 @@ def graded(n=90, seed=0):
         counts @ [1, 2, 3] / 4, 1.5, 1.5 * np.array([1.6, 2.4]), offsets
     )
     return counts, (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1) + 1, x
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("make", [judged, graded])
-def test_weights_are_means_over_optima_of_each_width(make, seed):
-    counts, labels, x = make(seed=seed)
-    noise = np.random.default_rng([seed, 1]).normal(size=len(x))
-    scale = btdagg.PAIRS if make is judged else SCALE
-    covariates = {"x": x, "noise": noise}
-    design = btdagg.calibrate(counts, labels, scale=scale, covariates=covariates)._design
-    fit = design.fit()
-    mean, precision = design.prior
-    q, widths = len(mean), 0.02 * 2.0 ** np.arange(8)
-    evidence = []
-    for width, mode in zip(widths, fit.modes, strict=True):
-
-        def objective(theta, width=width):
-            off, weights = theta[:q] - mean, theta[q:]
-            prior = off @ precision @ off + weights @ weights / width**2
-            return prior / 2 - log_likelihood(design, theta)
-
-        assert minimize(objective, mode, method="BFGS").fun > objective(mode) - 1e-7
-        for step in np.random.default_rng(seed).normal(0, 1, (50, len(mode))):
-            assert objective(mode + step) > objective(mode)
-        steps = 1e-5 * np.eye(len(mode))
-        slopes = [(objective(mode + step) - objective(mode - step)) / 2e-5 for step in steps]
-        np.testing.assert_allclose(slopes, 0, atol=1e-5)
-        curvature = design.expand(mode, log_beta=True)[2]
-        curvature[:q, :q] += precision
-        curvature[q:, q:] += np.eye(2) / width**2
-        spread = np.linalg.slogdet(curvature)[1] / 2 + 2 * math.log(width)
-        half_cauchy = math.log(width) - math.log(1 + (width / 0.01) ** 2)
-        evidence.append(half_cauchy - objective(mode) - spread)
-    np.testing.assert_allclose(np.log(fit.shares), evidence - logsumexp(evidence), atol=1e-9)
-    np.testing.assert_allclose(np.append(fit.numbers, fit.weights), fit.shares @ fit.modes)
-    assert fit.weights[0] > 0.4
-    assert abs(fit.weights[1]) < 0.2
-
-
-def log_likelihood(design, theta):
-    """Of parameters, (4,), or of each of m, (4, m)."""
-    numbers = np.array([np.exp(theta[0]), *theta[1:]])
-    x = design.covariates[:, None] * design.steps[:, None]
-    logits = np.concatenate([design.base.slopes(slice(None)), x], axis=2) @ numbers
-    logs = logits - logsumexp(logits, axis=1, keepdims=True)
-    return np.einsum("ij,ij...", design.labels, logs)
-
-
-@pytest.mark.parametrize("n", [15, 40])
-def test_the_mean_weight_is_close_to_that_of_integration(n):
-    counts, labels, x = judged(n)
-    design = btdagg.calibrate(counts, labels, covariates={"x": x})._design
-    mean, precision = design.prior
-    # By importance sampling: integrating over 4 numbers and the width, which has no closed form.
-    fit, rng, m = design.fit(), np.random.default_rng(0), 40_000
-    logs = rng.uniform(math.log(0.014), math.log(3.6), m)
-    values = np.column_stack(
-        [
-            rng.normal(fit.numbers, 0.9 * np.diag(precision) ** -0.5, (m, 3)),
-            rng.normal(fit.weights, 0.7, m),
-        ]
-    )
-    likelihoods = log_likelihood(design, values.T)
-    off, widths = values[:, :3] - mean, np.exp(logs)
-    log_prior = -((off @ precision) * off).sum(axis=1) / 2 - (values[:, 3] / widths) ** 2 / 2
-    log_prior -= np.log1p((widths / 0.01) ** 2)
-    drawn = (((values[:, :3] - fit.numbers) * np.diag(precision) ** 0.5 / 0.9) ** 2).sum(axis=1)
-    drawn = -(drawn + ((values[:, 3] - fit.weights) / 0.7) ** 2) / 2
-    shares = np.exp(likelihoods + log_prior - drawn - logsumexp(likelihoods + log_prior - drawn))
-    assert 1 / (shares**2).sum() > 300
-    assert fit.weights[0] == pytest.approx(shares @ values[:, 3], rel=0.08, abs=0.01)
 
 
 @pytest.mark.filterwarnings("ignore:this judge is not shown")  # by 60 labels
@@ -216,6 +142,20 @@ def test_columns_come_by_name_or_by_place():
     assert (label, type(label)) == (decided[3], int)
 
 
+def test_weights_of_items_have_no_unit_and_soft_labels_are_labels():
+    counts, labels, x = judged(40)
+    weights = np.tile([1.0, 2.0], 20)
+    found, larger = (
+        btdagg.calibrate(counts, labels, weights=weights * size, covariates={"x": x}).model
+        for size in (1, 8)
+    )
+    assert larger.covariates[0].weight == pytest.approx(found.covariates[0].weight, rel=1e-9)
+    plain = btdagg.calibrate(counts, labels, covariates={"x": x}).model
+    assert found.covariates[0].weight != pytest.approx(plain.covariates[0].weight, rel=1e-3)
+    soft = (labels[:, None] == [-1, 0, 1]) * 1.0
+    assert btdagg.calibrate(counts, weights=soft, covariates={"x": x}).model == plain
+
+
 def test_what_a_model_needs_is_asked_for_by_name():
     counts, labels, x = judged()
     model = btdagg.calibrate(counts, labels, covariates={"length": x, "mine": x**2 * x}).model
@@ -275,21 +215,6 @@ def test_bad_columns_are_left_out_or_do_no_harm(make):
     assert (copied.model.decide(counts, covariates={"label": labels}) == labels).mean() > 0.97
 
 
-def test_weights_of_items_are_repetitions():
-    counts, labels, x = judged(40)
-    weights = np.tile([1.0, 2.0], 20)
-    rows = np.repeat(np.arange(40), weights.astype(int))
-    own = {"covariates": {"x": x}, "prior": None}
-    found = btdagg.calibrate(counts, labels, weights=weights * 40 / 36, **own)._design.labels
-    assert found.sum() == pytest.approx(36)  # the effective number of labels
-    again = btdagg.calibrate(counts[rows], labels[rows], covariates={"x": x[rows]}, prior=None)
-    shares = again._design.labels.sum(axis=0) / 60
-    np.testing.assert_allclose(found.sum(axis=0) / 36, shares, rtol=1e-12)
-    soft = (labels[:, None] == [-1, 0, 1]) * 1.0
-    hard = btdagg.calibrate(counts, labels, covariates={"x": x}).model
-    assert btdagg.calibrate(counts, weights=soft, covariates={"x": x}).model == hard
-
-
 @pytest.mark.parametrize("make", [judged, graded])
 def test_models_are_values_and_files(make, tmp_path):
     counts, labels, x = make()
@@ -314,31 +239,6 @@ def test_models_are_values_and_files(make, tmp_path):
         assert {*fitted.posterior.intervals()} == {"beta", "nu", "gamma"}
         with refused("covariates", got=None, expected="x of each item"):
             fitted.posterior.predict_proba(counts)
-
-
-@pytest.mark.parametrize("make", [judged, graded])
-def test_intervals_of_weights_are_by_the_jackknife_over_groups(make):
-    counts, labels, x = make()
-    scale = btdagg.PAIRS if make is judged else SCALE
-    groups = np.arange(len(x)) % 20
-
-    def fitted(rows):
-        how = {"scale": scale, "covariates": {"x": (x[rows], 1.0)}, "groups": groups[rows]}
-        return btdagg.calibrate(counts[rows], labels[rows], **how)
-
-    whole = fitted(np.full(len(x), True))
-    interval = whole.weights(level=0.9)["x"]
-    assert interval.estimate == pytest.approx((interval.low + interval.high) / 2)
-    assert f"{whole.model.covariates[0].weight:.4g}" in interval.note
-    without = [fitted(groups != group).weights()["x"].estimate for group in range(20)]
-    error = np.sqrt(19 * np.var(without))
-    degrees = 20 - len(whole._design.prior[0]) - 1
-    half = (interval.high - interval.low) / 2 / stdtrit(degrees, 0.95)
-    assert 0.85 * error < half < 1.5 * error
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        copied = btdagg.calibrate(counts, labels, scale=scale, covariates={"y": labels})
-    assert copied.weights()["y"].high == math.inf
 
 
 def strengths(counts, a, b, rows):

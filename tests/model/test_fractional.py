@@ -137,14 +137,3 @@ def test_many_fractions_are_summed_on_a_grid_near_the_sum_over_all():
     np.testing.assert_allclose([on_grid.beta, on_grid.eta0, on_grid.gamma], mean, atol=0.05)
     probabilities = on_grid.predict_proba(counts) - apart[0].predict_proba(counts)
     assert np.abs(probabilities).max() < 0.02
-
-
-def test_panels_estimates_and_evaluations_take_them(judged):
-    counts, labels = judged
-    panel = np.stack([counts, counts[:, [0, 1, 2]] * 0.5], axis=1)
-    fitted = btdagg.calibrate_panel(panel, labels)
-    gold = np.where(np.arange(len(labels)) < 80, labels, np.nan)
-    estimate = btdagg.estimate(counts, gold)
-    assert np.abs(labels - fitted.model.decide(panel)).mean() < 0.4
-    net = estimate.estimates["net win rate"]
-    assert net.low < labels.mean() < net.high

@@ -8,7 +8,6 @@ import sqlite3
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 import btdagg
 from btdagg import PAIRS, PASS_FAIL, DavidsonModel, GradeModel, InputError, Scale, calibrate
 from btdagg.model import CalibrationWarning
-from btdagg.model.grade_fit import _LabelledMeans, _laplace, _parts
 from refusals import refused
 
 FIVE = Scale(range(1, 6))
@@ -185,26 +183,6 @@ def test_a_model_is_a_value_that_is_saved(tmp_path):
         GradeModel.from_json(DavidsonModel(1, 2, 3).to_json())
 
 
-@pytest.mark.parametrize(("scale", "label_scale"), SCALES)
-def test_sql_decides_alike(scale, label_scale):
-    rng = np.random.default_rng(2)
-    database = sqlite3.connect(":memory:")
-    n_points, n_cuts = len(scale.points), len(label_scale.points) - 1
-    between = np.linspace(scale.points[0], scale.points[-1], n_cuts + 2)[1:-1]
-    counts = np.concatenate([rng.integers(0, 4, (300, n_points)), np.eye(n_points, dtype=int)])
-    counts = counts[counts.any(axis=1)]
-    for model in (
-        GradeModel(1.5, between, scale, label_scale),
-        GradeModel(0.2, rng.normal(2, 4, n_cuts), scale, label_scale),
-    ):
-        for row, grade in zip(counts, model.decide(counts).tolist(), strict=True):
-            mean = float(row @ scale.points / row.sum())
-            query = f"SELECT {model.to_sql('sqlite', mean=('t', 'm'))} FROM (SELECT ? AS m) AS t"
-            assert database.execute(query, (mean,)).fetchone() == (grade,)
-        for bad in (None, "four", scale.points[-1] + 1, scale.points[0] - 0.5):
-            assert database.execute(query, (bad,)).fetchone() == (None,)
-
-
 def test_sql_decides_means_that_rounding_has_put_past_the_ends():
     model = GradeModel(1, (0.05,), Scale((0, 0.1)), PASS_FAIL)
     database = sqlite3.connect(":memory:")
@@ -253,15 +231,6 @@ def test_tables_of_grades_have_their_scale():
     for tables in (three, three.items()):
         with refused("counts", got=type(tables).__name__):
             fit.model.decide(tables)
-
-
-def test_a_model_is_drawn_and_tabulated():
-    fit = quiet(*judged(40, FIVE, 5), FIVE)
-    for result in (MODEL, fit):
-        assert result.plot().name == "grades"
-        assert "from a mean of" in result.plot().note
-        assert "Lowest mean vote of each grade" in result._repr_html_()
-    assert "Calibrated on 40 labels" in fit._repr_html_()
 
 
 def test_bad_numbers_of_a_model_are_errors():
@@ -344,47 +313,6 @@ def test_many_labels_outweigh_the_prior(setting):
         assert fit.model.beta == pytest.approx(flat.model.beta, rel=0.1)
 
 
-def test_the_marginal_likelihood_is_that_of_a_sum_over_intercepts():
-    scale = Scale((0, 1, 2))
-    rng = np.random.default_rng(6)
-    rows = _LabelledMeans(np.array([-0.7, 0.1, 0.8]), rng.integers(0, 5, (3, 3)).astype(float))
-    parts = _parts("weak", scale, scale, 1.0, rows)
-    betas = np.array([0.01, 1.7, 60.0])
-    others = rows._replace(weights=rows.weights[::-1])  # of labels of another fold
-    asked = [(rows, parts[0]), (rows, parts[1]), (others, parts[2])]
-    together = _laplace(asked, betas)
-    for place, one_part in enumerate(asked):  # each takes steps of its own
-        alone = _laplace([one_part], betas[place : place + 1])
-        for one, several in zip(alone, together, strict=True):
-            np.testing.assert_allclose(one[0], several[place], rtol=1e-12)
-    part, found = parts[1], together[0][1]
-    axis = np.linspace(-6, 6, 161)
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    covariance = part.shift**2 + part.spread**2 * np.eye(2)
-    covariance = 1.7**2 * (covariance + part.stretch**2 * np.outer(part.cuts, part.cuts))
-    covariance += part.frequency**2 * np.eye(2)
-    off = grid - 1.7 * part.cuts
-    log_prior = -0.5 * np.einsum("ij,jk,ik->i", off, np.linalg.inv(covariance), off)
-    thetas = np.concatenate([np.full((len(grid), 1), 1.7), grid], axis=1)
-    likelihood = -rows.losses(thetas, with_hessian=False)[0]
-    exact = np.log(np.exp(log_prior + likelihood).sum() / np.exp(log_prior).sum())
-    assert found == pytest.approx(exact, abs=0.05)
-
-
-def test_a_judge_that_is_right_stays_so_and_one_that_is_off_is_corrected():
-    for seed in range(4):
-        counts, labels = judged(1000, FIVE, seed, noise=0.2)
-        right = quiet(counts[:10], labels[:10], FIVE)
-        rounded = np.floor(counts @ np.arange(1, 6) / 6 + 0.5)
-        assert error_of(right.model, counts, labels) < np.abs(rounded - labels).mean() + 0.02
-        assert right.shares["right"] > 0.4
-        counts, labels = judged(1000, FIVE, seed, noise=0.2, shift=1.2)
-        off = quiet(counts[:20], labels[:20], FIVE)
-        rounded = np.floor(counts @ np.arange(1, 6) / 6 + 0.5)
-        assert error_of(off.model, counts, labels) < 0.75 * np.abs(rounded - labels).mean()
-        assert off.shares["shifted"] + off.shares["linked"] > 0.6
-
-
 def test_votes_that_say_nothing_become_a_constant():
     rng = np.random.default_rng(7)
     counts = rng.multinomial(6, np.ones(5) / 5, size=400)
@@ -399,25 +327,6 @@ def test_votes_that_say_nothing_become_a_constant():
     assert "the fitted model says 4 whatever the votes" in fit.warnings[1]
     assert fit.shares["nothing"] > 0.9
     assert np.mean(fit.model.decide(counts) == 4) > 0.98
-
-
-def test_few_labels_of_a_long_scale_are_not_drawn_to_its_middle():
-    errors = []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        counts = rng.multinomial(6, np.ones(10) / 10, size=210)
-        labels = rng.choice([10, 9, 8], p=[0.8, 0.1, 0.1], size=210)
-        fit = quiet(counts[:10], labels[:10], TEN)
-        errors.append(error_of(fit.model, counts[10:], labels[10:]))
-    assert np.mean(errors) < 0.4  # a constant has 0.3
-
-
-def test_pandas_rows_in_another_order_are_an_error():
-    counts, labels = judged(30, FIVE, 4)
-    table, series = pd.DataFrame(counts, columns=range(1, 6)), pd.Series(labels)
-    assert quiet(table, series, FIVE).model == quiet(counts, labels, FIVE).model
-    with pytest.raises(InputError, match="labels and counts have different indexes"):
-        calibrate(table, series.sample(frac=1, random_state=0), scale=FIVE)
 
 
 def test_neighbours_are_taken_where_they_fit():
@@ -458,14 +367,6 @@ def test_weights_are_scaled_to_the_effective_number_of_labels():
     assert fit.model.cuts == pytest.approx(
         quiet(counts[:15], labels[:15], FIVE).model.cuts, abs=1e-6
     )
-    for bad, message in (
-        (np.full(30, -1.0), r"weights\[0\] is -1.0"),
-        (np.full(30, np.nan), r"weights\[0\] is nan"),
-        (np.ones(3), "weights has 3 rows, expected 30 as in counts"),
-        (np.zeros(30), "weights are all 0, expected at least one above 0"),
-    ):
-        with pytest.raises(InputError, match=message):
-            calibrate(counts, labels, scale=FIVE, weights=bad)
 
 
 def test_the_order_of_items_and_fractions_of_votes_do_not_matter():
@@ -566,17 +467,3 @@ def test_other_bad_input_is_an_error():
         quiet(counts[:0], labels[:0], FIVE)
     with refused("counts", row=0, got=[0] * 5):
         quiet(counts * 0, labels, FIVE)
-
-
-def test_a_judge_that_uses_a_part_of_its_scale_is_linked():
-    errors = []
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        quality = rng.normal(size=400)
-        gold = np.rint(5.5 + 4 * quality).clip(1, 10).astype(int)
-        votes = np.rint(7.5 + quality[:, None] + 0.8 * rng.normal(size=(400, 6))).clip(1, 10)
-        counts = (votes[:, :, None] == TEN.values).sum(axis=1)
-        fit = quiet(counts[:10], gold[:10], TEN)
-        assert fit.shares["linked"] > 0.9
-        errors.append(error_of(fit.model, counts[10:], gold[10:]))
-    assert np.mean(errors) < 1.0  # 1.13 where cuts are only shifted and stretched

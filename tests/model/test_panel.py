@@ -6,13 +6,12 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from scipy.optimize import least_squares, minimize
+from scipy.optimize import least_squares
 from sklearn.linear_model import LogisticRegression
 
 import btdagg
 from btdagg import InputError, PanelModel, _core, calibrate_panel
 from btdagg.datasets import simulate
-from btdagg.model.panel import _RATE, _fit, _LabelledFeatures, panel_features
 from refusals import refused
 
 
@@ -84,29 +83,6 @@ def test_without_ties_it_is_a_logistic_regression():
     assert loss == pytest.approx(2 * np.mean(residuals(brier.x) ** 2), rel=1e-9)
 
 
-@pytest.mark.parametrize("offsets", [None, np.random.default_rng(1).normal(size=60)])
-@pytest.mark.parametrize("centre", [(1 / 3, 1 / 3, 1 / 3), (0.0, 1.0, 0.0)])
-def test_a_penalised_fit_is_the_optimum(centre, offsets):
-    counts, labels = panel_of(60, 3, 3)
-    s, t = panel_features(counts.astype(np.uint64), 1.0, 1.0)
-    centre, spread = np.array(centre), 0.5
-    items = _LabelledFeatures(s, t, labels.astype(np.int8), np.ones(60), offsets)
-    start = np.array([*(1.3 * centre), 1.5, *(0.8 * centre)])
-    found = _fit(items, centre, spread, [start])
-    assert found.converged
-
-    def loss(x):
-        total = items.loss(x) / 60
-        for part in (x[:3], x[4:]):
-            away = part - centre * (part @ centre) / (centre @ centre)
-            total += away @ away / (2 * _RATE * 60 * spread**2)
-        return total
-
-    box = [(0, 5)] * 3 + [(np.log(1e-4), np.log(1e3))] + [(-10, 10)] * 3
-    again = minimize(loss, found.x, bounds=box, method="L-BFGS-B", options={"ftol": 1e-15})
-    assert again.fun >= loss(found.x) - 1e-10
-
-
 def test_a_judge_who_is_never_there_changes_nothing():
     counts, labels = panel_of(80, 2, 5)
     two = calibrate_panel(counts, labels, judges=["a", "b"])
@@ -131,11 +107,6 @@ def test_an_absent_judge_says_neither_a_side_nor_a_tie():
     together = model.predict_proba([[votes, votes, votes]])
     assert model.predict_proba([[votes, votes, [0, 0, 0]]]) == pytest.approx(together, abs=1e-12)
     assert model.predict_proba([[[0, 0, 0], votes, [0, 0, 0]]]) == pytest.approx(together)
-    # It stands in for the mean of the others' features.
-    one, other = np.array([[1, 0, 7]]), np.array([[3, 4, 1]])
-    s, t = panel_features(np.stack([one, other, 0 * one], axis=1).astype(np.uint64), 1.0, 1.0)
-    assert s[0, 2] == pytest.approx(s[0, :2].mean())
-    assert t[0, 2] == pytest.approx(t[0, :2].mean())
     # Without any votes no side is likelier.
     (minus, _, plus), decided = model.predict_proba(np.zeros((1, 3, 3)))[0], model.decide
     assert minus == plus
@@ -262,38 +233,6 @@ def test_votes_and_labels_as_they_were_read():
         calibrate_panel(votes, gold, weights=np.ones(60))
 
 
-def test_sql_decides_as_the_model_does():
-    import sqlite3
-
-    from btdagg.model.sql.dialects import DIALECTS
-
-    counts, labels = panel_of(100, 3, 15, absent=0.2)
-    fitted = quiet(counts, labels, judges=["x", 'y"', "z z"]).model
-    equal = PanelModel(("x", 'y"', "z z"), (0.5, 0.5, 0.5), 1.0, (0.4, 0.0, -0.2), unheard=("x",))
-    for model in (fitted, equal):
-        new = panel_of(500, 3, 16, absent=0.2)[0]
-        rows = [
-            [None if not judge.sum() and number % 2 else int(x) for judge in item for x in judge]
-            for number, item in enumerate(new)
-        ]
-        connection = sqlite3.connect(":memory:")
-        names = [f"{side} {name}" for name in model.judges for side in ("minus", "tie", "plus")]
-        connection.execute(f"CREATE TABLE c ({', '.join(f'`{name}` INTEGER' for name in names)})")
-        connection.executemany(f"INSERT INTO c VALUES ({', '.join('?' * 9)})", rows)
-        found = connection.execute(f"SELECT {model.to_sql('sqlite')} FROM c ORDER BY rowid")
-        assert [row[0] for row in found] == model.decide(new).tolist()
-        connection.execute("DELETE FROM c")
-        for bad in ([1, None, 2, *[0] * 6], [-1, 0, 2, *[0] * 6]):
-            connection.execute(f"INSERT INTO c VALUES ({', '.join('?' * 9)})", bad)
-        found = connection.execute(f"SELECT {model.to_sql('sqlite')} FROM c")
-        assert found.fetchall() == [(None,), (None,)]
-    assert all(len(model.to_sql(dialect)) < 100_000 for dialect in DIALECTS)
-    names = ("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")
-    for columns in (names[:1], (names[0], names[0], names[2]), (*names[:2], ("g", "h"))):
-        with refused("columns", expected="three of its own for each"):
-            model.to_sql("duckdb", columns=dict(zip(model.judges, columns, strict=False)))
-
-
 def test_counts_with_an_axis_of_judges_are_calibrated_as_a_panel():
     sample = simulate("rb2-math", 60, 8, seed=1)
     counts = np.stack([sample.counts, sample.counts[::-1]], axis=1)
@@ -306,3 +245,11 @@ def test_counts_with_an_axis_of_judges_are_calibrated_as_a_panel():
     other = btdagg.calibrate(counts, 2 * sample.labels, scale=btdagg.PAIRS, label_scale=sides)
     decided = btdagg.calibrate(counts, sample.labels).model.decide(counts)
     assert other.model.decide(counts).tolist() == (2 * decided).tolist()
+
+
+def test_columns_of_sql_are_three_of_its_own_for_each_judge():
+    model = PanelModel(("x", 'y"', "z z"), (0.5, 0.5, 0.5), 1.0, (0.4, 0.0, -0.2))
+    names = ("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")
+    for columns in (names[:1], (names[0], names[0], names[2]), (*names[:2], ("g", "h"))):
+        with refused("columns", expected="three of its own for each"):
+            model.to_sql("duckdb", columns=dict(zip(model.judges, columns, strict=False)))

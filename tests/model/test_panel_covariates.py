@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import InputError, PanelModel, calibrate_panel, reference
-from btdagg.model.covariates import Covariate
+from btdagg import Covariate, InputError, PanelModel, calibrate_panel, reference
 from btdagg.votes import Items
 from oracle import oracle
 from refusals import refused
@@ -223,8 +222,6 @@ def test_tables_arrays_and_commands_agree(tables, cli):
     assert (of_command["value"], of_command["low"]) == (net.value, net.low)
     without = btdagg.estimate(votes.items(labels, panel="judge")).estimates["net win rate"]
     assert net.high - net.low < without.high - without.low
-    status, out, err = cli("estimate", *files, "--model", "panel.json")
-    assert status == 0, err
     certificate = btdagg.certify(
         items.counts, items.label, agreement=0.5, covariates={"length": known["length"]}
     )
@@ -232,15 +229,12 @@ def test_tables_arrays_and_commands_agree(tables, cli):
     assert trusted.mean() == pytest.approx(certificate.coverage)
 
 
-def test_evaluations_and_comparisons_of_a_panel_use_covariates(tables, cli, quick_commands):
+@pytest.mark.usefixtures("quick_commands")
+def test_evaluations_and_comparisons_of_a_panel_use_covariates(tables):
     votes, labels = tables
     panel = votes.items(panel="judge")
     found = btdagg.compare(panel, panel, labels, covariates=(None, "auto"))
     assert found.mae[1].mean < found.mae[0].mean
-    words = ("--first", "method=panel", "--second", "method=panel", "--second", "covariates=auto")
-    status, out, err = cli("compare", "votes.csv", "labels.csv", *words, "--json")
-    assert status == 0, err
-    assert json.loads(out)["mae_second"] == found.mae[1].mean
     methods = [btdagg.methods.Calibrated(judges=("one", "two"))]
     protocol = btdagg.Protocol(btdagg.evaluation.CrossFit(n_folds=4, n_repeats=1, n_refits=2), None)
     told = {"aggregators": methods, "protocol": protocol}

@@ -12,7 +12,7 @@ import pytest
 
 import btdagg
 from btdagg import reference
-from btdagg.datasets.simulation import REGIMES, simulate
+from btdagg.datasets import REGIMES, simulate
 
 REGIME = REGIMES["rb2-factuality"]
 
@@ -41,7 +41,7 @@ def quiet(*args, **options):
 
 def test_a_posterior_of_few_labels_is_the_sum_over_the_grid():
     prior = btdagg.fit_prior([drawn(200, seed=5)])
-    for n, known in itertools.product((1, 4), (None, prior)):
+    for n, known in ((1, None), (4, prior)):
         counts, labels = drawn(n, seed=n)
         rows, table = gathered(counts, labels)
         shares, means = reference.few_labels(
@@ -200,18 +200,14 @@ def test_neighbours_with_more_votes_are_thinned_and_with_fewer_said_to_differ():
     assert said == "items have up to 4 votes, but the prior was learned from 2 votes an item"
     # By enumeration: every way of keeping four of eight votes.
     items, gold = drawn(6, seed=2, n_votes=8)
-    ways, of = [], []
-    for row, label in zip(items, gold, strict=True):
-        votes = np.repeat([0, 1, 2], row)
-        for kept in itertools.combinations(votes, 4):
-            ways.append(np.bincount(kept, minlength=3))
-            of.append(label)
-    thinned = btdagg.fit_prior([(items, gold)]).parameters(4)
-    rows, table = gathered(np.array(ways), np.array(of))
-    weights = table * len(items) / len(ways)
-    own = quiet(rows, None, weights=weights, prior="weak").posterior.labelled_items
-    own = btdagg._core.Prior.of_neighbour(own, float(len(items)), 4, 1024).parameters
-    assert np.abs(np.sort(thinned, axis=0) - np.sort(own, axis=0)).max() < 1e-6
+    ways = [
+        np.bincount(kept, minlength=3)
+        for row in items
+        for kept in itertools.combinations(np.repeat([0, 1, 2], row), 4)
+    ]
+    of_ways = btdagg.fit_prior([(np.array(ways), gold.repeat(70))]).parameters()
+    of_items = btdagg.fit_prior([(items.repeat(70, axis=0), gold.repeat(70))]).parameters(4)
+    assert np.abs(np.sort(of_items, axis=0) - np.sort(of_ways, axis=0)).max() < 1e-6
 
 
 def test_intervals_and_stable_decisions_say_how_sure_they_are():

@@ -12,11 +12,7 @@ import btdagg
 from btdagg import Protocol, evaluate
 from btdagg.datasets import simulate
 from btdagg.evaluation import RandomSplits
-from btdagg.evaluation.parts import Neighbourhood, belonging
 from btdagg.methods import Calibrated, MajorityVote, Threshold
-from btdagg.model.calibration_set import Bounds
-from btdagg.model.posterior import refitted
-from btdagg.votes import as_items
 
 TASKS = {"math": "rb2-math", "focus": "rb2-focus", "facts": "rb2-factuality"}
 
@@ -65,33 +61,6 @@ def test_a_threshold_has_the_least_absolute_error():
         Threshold().decide(counts)
 
 
-def test_neighbours_never_see_what_is_held_out():
-    counts, labels = np.tile([[0, 1, 7], [7, 1, 0], [1, 6, 1]], (4, 1)), np.tile([1, -1, 0], 4)
-    own = np.array([f"g{i // 2}" for i in range(12)])
-    shares = as_items(counts, labels)
-    apart = np.array([f"h{i}" for i in range(12)])
-    around = Neighbourhood(own, {"shares": (shares, own), "apart": (shares, apart)})
-    held_out = np.array([0, 1, 6])  # of g0, and one of g3
-    prior = around.prior(held_out)
-    assert {name: one.n_labels for name, one in prior.neighbours.items()} == {
-        "shares": 8,
-        "apart": 12,
-    }
-    alone = Neighbourhood(own, {"shares": (shares, own)})
-    assert alone.prior(np.arange(12)) is None
-    # Of items and groups: a neighbour that knows no groups has the items all the same.
-    columns = dict(zip(("minus", "tie", "plus"), counts.T, strict=True))
-    votes = btdagg.read_votes({"item": np.arange(12), **columns, "group": own})
-    gold = btdagg.read_labels({"item": np.arange(12), "label": labels})
-    both = belonging(votes.labelled(gold))
-    around = Neighbourhood(both, {"shares": (shares, both[:, :1]), "grouped": (shares, both)})
-    prior = around.prior(held_out)
-    assert {name: one.n_labels for name, one in prior.neighbours.items()} == {
-        "shares": 9,
-        "grouped": 8,
-    }
-
-
 def test_evaluations_hand_neighbours_to_who_wants_them():
     counts, labels = tables()
     votes, gold = btdagg.read_votes(counts), btdagg.read_labels(labels)
@@ -113,26 +82,38 @@ def test_evaluations_hand_neighbours_to_who_wants_them():
         )
 
 
-def test_the_held_out_labels_of_shared_items_change_nothing():
-    """Two judges of the same items: the second one's labels are those of the first."""
+@pytest.mark.parametrize("of_grades", [False, True])
+@pytest.mark.parametrize(("shares", "n_seen"), [("items", 10), ("groups", 12), ("nothing", 40)])
+def test_neighbours_never_see_what_is_held_out(shares, n_seen, of_grades):
+    """Two judges of the same items, of other items in the same groups of four, or of others."""
     sample = simulate("rb2-math", 40, 8, seed=0)
-    minus, tie, plus = sample.counts.T
-    one = {"item": [f"i{i}" for i in range(40)], "minus": minus, "tie": tie, "plus": plus}
-    both = pl.concat([pl.DataFrame({**one, "judge": [name] * 40}) for name in "ab"])
-    protocol = Protocol(RandomSplits(size=10, n_splits=3), None)
+    scale = btdagg.Scale((1, 2, 3)) if of_grades else btdagg.PAIRS
+    label = np.array(scale.points)[sample.labels.astype(int) + 1]
+    numbers, votes, labels = np.arange(40), [], []
+    for judge in "ab":
+        ids = [f"{'' if shares == 'items' else judge}{i}" for i in numbers]
+        groups = [f"{judge if shares == 'nothing' else ''}g{i // 4}" for i in numbers]
+        known = {"item": ids, **({} if shares == "items" else {"group": groups})}
+        columns = dict(zip(scale.columns, sample.counts.T, strict=True))
+        votes.append(pl.DataFrame({**known, **columns, "judge": [judge] * 40}))
+        labels.append(pl.DataFrame({**known, "label": label}))
     seen = []
 
     class Watched(Calibrated):
         def among(self, prior):
-            seen.append(prior)
+            seen.append(sum(m.provenance.n_labels for m in prior) if of_grades else prior.n_labels)
             return super().among(prior)
 
-    gold = btdagg.read_labels(pl.DataFrame({"item": one["item"], "label": sample.labels}))
-    evaluate(
-        btdagg.read_votes(both), gold, aggregators=[Watched(prior="neighbours")], protocol=protocol
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        evaluate(
+            btdagg.read_votes(pl.concat(votes), scale=scale),
+            btdagg.read_labels(pl.concat(labels).unique(maintain_order=True), scale=scale),
+            aggregators=[Watched(scale=scale, prior="neighbours")],
+            protocol=Protocol(RandomSplits(size=10, n_splits=3), None),
+        )
     # The model that is described is fitted to all; those that are scored are not.
-    assert [prior.n_labels for prior in seen] == 2 * [40, 10, 10, 10]
+    assert seen == 2 * [40, *[n_seen] * 3]
 
 
 def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
@@ -213,23 +194,3 @@ def test_evaluate_shows_priors_beside_the_papers_fit(files, cli):
         in err
     )
     assert "prior: " not in cli(*few)[2]
-
-
-def test_refits_with_a_prior_are_calibrations_of_what_is_drawn():
-    sample = simulate("rb2-math", 25, 4, seed=3)
-    sure = btdagg.bootstrap(sample.counts, sample.labels, prior="weak", n_refits=5, seed=2)
-    model = btdagg.calibrate(sample.counts, sample.labels, prior="weak").model
-    assert sure.calibration.model.beta == model.beta
-    # Drawn as `bootstrap` does it: units of a kind, counts and label, by a multinomial.
-    kinds, repeats = np.unique(
-        np.column_stack([sample.counts, sample.labels]), axis=0, return_counts=True
-    )
-    assert sure.n_units == repeats.sum()
-    drawn = np.random.default_rng(0).multinomial(25, repeats / 25, size=20)
-    weights = drawn.astype(float)
-    items = kinds[:, :3].astype(np.float64), kinds[:, 3].astype(np.int8)
-    theta = refitted(*items, weights, "weak", 1.0, 1.0, Bounds())
-    for times, found in zip(drawn, theta, strict=True):
-        rows = np.repeat(kinds, times, axis=0)
-        again = btdagg.calibrate(rows[:, :3], rows[:, 3], prior="weak").model
-        np.testing.assert_allclose(found, [again.beta, again.eta0, again.gamma], rtol=1e-6)

@@ -90,18 +90,6 @@ def test_no_parameters_make_fewer_errors(bounds):
     assert met >= 15  # a grid can miss a narrow region
 
 
-def test_three_items_meet_at_one_beta_or_none():
-    """What the search for corners rests on; see `btdagg.paper.corners`."""
-    rng = np.random.default_rng(0)
-    beta = np.geomspace(1e-4, 300, 3000)
-    for _ in range(300):
-        s, weight = np.sort(np.exp(rng.uniform(-4, 1.5, 3))), rng.random()
-        lead = [beta * x + np.log(-np.expm1(-2 * beta * x)) for x in s]
-        changes = np.diff(np.sign(lead[1] - weight * lead[0] - (1 - weight) * lead[2])) != 0
-        once = s[0] ** weight * s[2] ** (1 - weight) < s[1] < weight * s[0] + (1 - weight) * s[2]
-        assert changes.sum() == once
-
-
 @pytest.mark.parametrize("n_votes", [4, 12])
 def test_never_more_errors_than_by_drps_on_the_calibration_set(n_votes):
     fewer = 0

@@ -102,8 +102,7 @@ def test_what_is_left_out_is_counted():
     assert alone.skipped == ((4, reason),)
 
 
-@pytest.mark.parametrize("method", [Calibrated(), MajorityVote()])
-@pytest.mark.parametrize("group", [None, "half"])
+@pytest.mark.parametrize(("method", "group"), [(Calibrated(), "half"), (MajorityVote(), None)])
 def test_the_judge_equals_a_plain_loop(method, group):
     rows, truth = some_ratings()
     cast = [(item, vote) for item, vote in some_votes(truth) if item != "i7"]

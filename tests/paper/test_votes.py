@@ -6,11 +6,9 @@ import polars as pl
 import pytest
 
 from btdagg import InputError, Protocol, read_labels, read_votes
-from btdagg.evaluation import RandomSplits
-from btdagg.evaluation.metrics import share_interval
+from btdagg.evaluation import RandomSplits, share_interval
 from btdagg.methods import by_name
 from btdagg.paper import compare_orders, tie_rates
-from btdagg.paper.conditions import COMPARED
 from draws import comparison_of
 
 
@@ -69,7 +67,9 @@ def test_orders_are_compared_at_equal_numbers_of_votes():
             for i in items
         ]
         protocol = Protocol(RandomSplits(size=10, n_splits=3))
-        slow = comparison_of(counts, [gold[i] for i in items], by_name(COMPARED), protocol=protocol)
+        slow = comparison_of(
+            counts, [gold[i] for i in items], by_name(["davidson", "majority"]), protocol=protocol
+        )
         for one, two in zip(orders[name].methods, slow.methods, strict=True):
             assert (one.mae == two.mae).all()
 

@@ -5,8 +5,6 @@ import pytest
 
 import btdagg
 from btdagg import InputError, Scale, read_labels, read_votes
-from btdagg.votes.source import read_tables
-from btdagg.votes.table import Table, filtered
 from refusals import refused
 
 TWO_SCALES = {
@@ -78,22 +76,6 @@ def test_ids_that_look_alike_stay_apart():
                 read_votes(table, where={"item": item})
 
 
-def test_a_filter_applies_to_the_tables_that_have_its_column():
-    votes = Table(pl.DataFrame({"item": ["x", "y"], "judge": ["g", "h"]}), "v")
-    labels = Table(pl.DataFrame({"item": ["x", "y", "z"], "rater": ["r", "s", "r"]}), "l")
-    kept = filtered({"judge": "g", "rater": "r", "item": ["x", "z"]}, votes, labels)
-    assert [table.frame.rows() for table in kept] == [[("x", "g")], [("x", "r"), ("z", "r")]]
-    for where, message in (
-        ({"seed": 1}, "no column 'seed'; v has item, judge; l has item, rater"),
-        ({"item": "w"}, "v: no row has item 'w'; found x, y"),
-        ({"item": "z"}, "v: no row has item 'z'"),
-        ({"rater": "t"}, "l: no row has rater 't'; found r, s"),
-    ):
-        with pytest.raises(InputError) as error:
-            filtered(where, votes, labels)
-        assert str(error.value) == message
-
-
 def test_a_criterion_is_a_task_where_no_column_has_its_name():
     rows = {"item": ["x", "x"], "score": [1, 0], "criterion": ["kind", "true"]}
     for name in ("criterion", "task", " Task "):
@@ -140,14 +122,3 @@ def test_a_part_is_an_id():
         read_votes(empty, columns={"item": ["p", "q"]})
     with pytest.raises(InputError, match="no column 'r'"):
         read_votes(empty, columns={"item": ["p", "r"]})
-
-
-def test_each_table_has_the_key_whose_columns_it_has():
-    votes, labels = read_tables(
-        {"item": ["conversation", "bot"], "label": "gold"},
-        DIALOGUES,
-        {"item": ["a|x"], "gold": ["A"]},
-    )
-    assert votes.frame["item"][0] == labels.frame["item"][0] == "a|x"
-    with pytest.raises(InputError, match=r"columns item=bot\+turn: no column 'turn'"):
-        read_tables({"item": ["bot", "turn"]}, DIALOGUES)

@@ -7,7 +7,6 @@ for the array.
 import itertools
 import subprocess
 import sys
-from functools import partial
 
 import narwhals as nw
 import numpy as np
@@ -23,7 +22,6 @@ from btdagg import (
     online,
 )
 from btdagg.evaluation import RandomSplits
-from btdagg.methods.registry import AGGREGATORS
 from gallery import simulated
 
 SIDES = ("minus", "tie", "plus")
@@ -140,28 +138,6 @@ def test_soft_labels_and_probabilities_are_read_by_name(library):
         btdagg.calibrate(COUNTS, None, weights=wrong)
     with pytest.raises(InputError, match="probabilities has columns x, tie, plus, expected"):
         btdagg.evaluation.discrete_ranked_probability_score(LABELS, wrong)
-
-
-INDEXED = pd.DataFrame(COUNTS, columns=SIDES, index=[f"q{n}" for n in range(len(COUNTS))])
-OF_INDEXED = pd.Series(LABELS, index=INDEXED.index)
-TWO = {
-    "calibrate": btdagg.calibrate,
-    "bootstrap": partial(btdagg.bootstrap, n_refits=2),
-    "isotonic": AGGREGATORS["isotonic"]().fit,
-}
-
-
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-@pytest.mark.parametrize("name", TWO)
-def test_series_with_another_index_are_refused(name):
-    """Rows go by position, so that labels in another order would go to the wrong items."""
-    few, known = INDEXED, OF_INDEXED
-    TWO[name](few, known)
-    TWO[name](few, known.to_numpy()[::-1])  # an array has no index: by position
-    TWO[name](few, pl.Series(known.to_numpy()[::-1]))
-    for other in (known[::-1], known.reset_index(drop=True)):
-        with pytest.raises(InputError, match="labels and counts have different indexes, but rows"):
-            TWO[name](few, other)
 
 
 # Imports

@@ -8,9 +8,6 @@ import pytest
 
 import btdagg
 from btdagg import PAIRS, PASS_FAIL, InputError, Scale
-from btdagg.votes.grades import scales_in
-from btdagg.votes.scale import points_of, written
-from btdagg.votes.source import read_table
 from refusals import refused
 
 FIVE = Scale(range(1, 6))
@@ -27,16 +24,14 @@ SCORES = {"item": ["a", "a", "b", "c"], "score": [4, 5, 1, None], "criterion": [
         ("3 to 4", (3, 4)),
     ],
 )
-def test_points_of_a_text(text, points):
-    assert points_of(text) == points
-    assert points_of(written(points)) == points
+def test_a_scale_may_be_a_text(text, points):
+    assert Scale(text).points == points
 
 
 @pytest.mark.parametrize("text", ["5-1", "x", "1-1000", "1,1", "", "4"])
-def test_points_that_are_none(text):
-    with pytest.raises(InputError) as error:
-        points_of(text, "label_grades")
-    assert (error.value.argument, error.value.got) == ("label_grades", text)
+def test_texts_that_are_no_scale(text):
+    with refused("points", got=text):
+        Scale(text)
 
 
 def test_scores_are_counted_by_point():
@@ -49,29 +44,6 @@ def test_scores_are_counted_by_point():
     assert votes.values("task").to_list() == ["x"]
     assert votes.items().scale == FIVE
     assert votes.counts(1)[1].sum(axis=1).tolist() == [1, 1, 0]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_files_are_counted_as_frames(tmp_path, suffix):
-    rng = np.random.default_rng(4)
-    rows = {
-        "item": np.repeat(np.arange(50), 6),
-        "vote": rng.integers(1, 11, 300),
-        "sample": np.tile(np.arange(6), 50),
-        "score": rng.integers(1, 11, 300),
-    }
-    frame = read_table(rows, []).frame
-    path = tmp_path / f"scores.{suffix}"
-    getattr(frame, f"write_{suffix}")(path)
-    scale = Scale(range(1, 11))
-    _, counts = btdagg.read_votes(path, scale=scale).counts()
-    expected = np.zeros((50, 10), dtype=int)
-    np.add.at(expected, (rows["item"], rows["score"] - 1), 1)
-    np.testing.assert_array_equal(counts, expected)
-    of_rows = btdagg.read_votes(frame.drop("score"), scale=scale).counts()[1]
-    np.add.at(expected, (rows["item"], rows["score"] - 1), -1)
-    np.add.at(expected, (rows["item"], rows["vote"] - 1), 1)
-    np.testing.assert_array_equal(of_rows, expected)
 
 
 def test_counts_of_grades():
@@ -211,44 +183,13 @@ def test_grades_are_not_joined_with_pairs():
         btdagg.read_votes({"item": ["a"], "vote": [1]}).labelled(labels)
 
 
-@pytest.mark.parametrize(
-    ("scores", "labels", "scale", "label_scale", "expected"),
-    [
-        ([2, 9], [0, 1], "1-10", None, ("1-10", "pass/fail")),
-        ([2, 9], ["pass", "fail"], "1-10", None, ("1-10", "pass/fail")),
-        ([2, 9], [1, 1], "0-10", None, ("0-10", "pass/fail")),
-        ([2, 9], [1, 5], "1-10", "1-5", ("1-10", "1-5")),
-        ([0, 1], ["yes", "no"], None, None, ("pass/fail", "pass/fail")),
-        ([0, 1], [1, 2], None, "1-2", ("pass/fail", "1-2")),
-    ],
-)
-def test_the_scales_of_two_tables(scores, labels, scale, label_scale, expected):
-    votes = read_table({"item": ["a", "b"], "score": scores}, [])
-    gold = read_table({"item": ["a", "b"], "label": labels}, [])
-    said = (None if text is None else Scale(text) for text in (scale, label_scale))
-    assert scales_in(votes, gold, *said) == tuple(map(Scale, expected))
-
-
 def test_labels_do_not_inherit_the_scale_of_the_judge():
-    votes = read_table({"item": ["a", "b"], "score": [2, 9]}, [])
-    gold = read_table({"item": ["a", "b"], "label": [1, 5]}, [])
-    with pytest.raises(InputError, match="scores are 2, 9, and their scale is not given"):
-        scales_in(votes, gold)
-    with pytest.raises(InputError) as error:
-        scales_in(votes, gold, Scale("1-10"))
-    assert error.value.argument == "label_scale"
-    assert str(error.value).endswith(
-        "labels are 1, 5, and their scale is not given; state it: label_scale=Scale('1-5')"
-    )
-    with pytest.raises(InputError, match=r"label_scale=Scale\(\'1-5\'\)"):
-        btdagg.decide(votes.frame, gold.frame, scale=Scale("1-10"))
+    votes, gold = {"item": ["a", "b"], "score": [2, 9]}, {"item": ["a", "b"], "label": [1, 5]}
+    with pytest.raises(InputError, match=r"labels are 1, 5, .*; state it: label_scale"):
+        btdagg.decide(pl.DataFrame(votes), pl.DataFrame(gold), scale=Scale("1-10"))
 
 
 def test_labels_of_grades_in_a_column_of_pairs_name_the_column(cli, folder):
-    votes = read_table({"item": ["x"], "score": [3]}, [])
-    labels = read_table({"item": ["x"], "vote": [3]}, [])
-    with pytest.raises(InputError, match="no column 'label'; found item, vote"):
-        scales_in(votes, labels, FIVE)
     (folder / "s.csv").write_text("item,score\nx,3\ny,4\n")
     (folder / "l.csv").write_text("item,vote\nx,3\ny,4\n")
     status, _, err = cli(*["estimate", "s.csv", "l.csv", "--set", "votes.scale=1-5"])
@@ -266,14 +207,11 @@ def test_of_arrays_both_have_the_scale():
 
 
 def test_tables_of_pairs_have_their_scale():
-    votes = read_table({"item": ["a"], "vote": [1], "score": [7]}, [])
-    assert scales_in(votes, None) == (PAIRS, PAIRS)
-    assert btdagg.read_votes(votes).scale == PAIRS
+    assert btdagg.read_votes({"item": ["a"], "vote": [1], "score": [7]}).scale == PAIRS
     with refused("scale", row=2, column="vote", advice={"scale": btdagg.Scale("1-7")}):
         btdagg.read_votes({"item": ["a", "b"], "vote": [1, 6]})
 
 
-@pytest.mark.usefixtures("quick_commands")
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_criteria_are_parts_of_items_and_fitted_as_if_they_were_alone():
     rows = [
@@ -298,7 +236,5 @@ def test_criteria_are_parts_of_items_and_fitted_as_if_they_were_alone():
     models = btdagg.calibrate(parts["facts"]).model, btdagg.calibrate(*alone).model
     assert models[0].beta == pytest.approx(models[1].beta)
     assert models[0].cuts == pytest.approx(models[1].cuts)
-    scores, of_tables = btdagg.evaluate(parts["facts"]), btdagg.evaluate(*alone)
-    assert scores.cells[0].methods[0].mae.tolist() == of_tables.cells[0].methods[0].mae.tolist()
     with refused("column", got="judge", expected="task or criterion"):
         items.parts("judge")

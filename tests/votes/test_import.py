@@ -132,19 +132,6 @@ def test_a_file_of_which_nothing_is_read_is_an_error(cli):
     assert "one group" in one_line(*cli(*line, "--answer-pattern", "pick"))
 
 
-def test_frames_are_read_as_files_are():
-    rows = [{"id": 1, "winner": "left"}, {"id": 2, "winner": "right"}]
-    named = {"columns": {"item": "id", "vote": "winner"}, "words": {"left": "A", "right": "B"}}
-    for frame in (pl.DataFrame(rows), pl.DataFrame(rows).lazy(), rows):
-        assert read(frame, **named).votes.counts()[1].tolist() == [[0, 0, 1], [1, 0, 0]]
-    with refused("words", row=1, column="winner", source="data frame", got="left"):
-        read(rows, columns=named["columns"])
-    battles = [
-        {"question_id": "x", "model_a": "m", "model_b": "n", "winner": "model_a", "judge": "p"}
-    ]
-    assert read(battles).frame.rows() == read(lines(battles)).frame.rows()
-
-
 def test_texts_are_read_by_the_parser_of_answers():
     said = ["Both fine. [[A]]", "I prefer [[C]]", "Verdict: B", "no idea", "", "I'm sorry, I can't"]
     file = table(item=["a", "b", "c", "d", "e", "f"], judgment=said,
@@ -815,19 +802,6 @@ def test_grades_and_pairs_are_imported_apart():
     lines([game("tie", "tie")], "a.jsonl")
     with pytest.raises(InputError, match="some files have grades, others votes on pairs"):
         read(["a.jsonl", table(id=["x"], score=[1])])
-
-
-def test_from_a_table_of_scores_to_a_mean(cli):
-    scores = [k % 5 + 1 for k in range(60)]
-    people = [min(score + 1, 5) if k < 30 else None for k, score in enumerate(scores)]
-    table("scores.csv", id=list(range(60)), gpt=scores, human=people)
-    status, out, err = cli("import", "scores.csv", "--set", "score=gpt", "-o", "votes.csv")
-    assert (status, out, err) == (0, "table: 60 grades of 60 items; wrote votes.csv\n", "")
-    status, out, err = cli(
-        "import", "scores.csv", "--set", "label=human", "--set", "scale=1-5", "-o", "labels.csv"
-    )  # fmt: skip
-    assert (status, out) == (0, "table: 30 labels; wrote labels.csv\n")
-    assert err == "could not be read, and count as missing labels: 30 empty\n"
 
 
 # What is refused

@@ -15,7 +15,7 @@ import pytest
 import btdagg
 from btdagg import InputError, read_labels, read_votes
 from btdagg.datasets import simulate
-from btdagg.judge.pairs import read_pairs
+from btdagg.judge import read_pairs
 from btdagg.methods import by_name
 from btdagg.paper import read_ratings
 from btdagg.votes import read_table

@@ -1,6 +1,6 @@
 """One table of items gives functions what tables of votes and labels give them."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -94,15 +94,6 @@ def test_decisions_keep_tasks_and_ids():
 
 
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_decisions_of_another_scale_are_refused():
-    model = btdagg.calibrate([[3, 0, 0], [0, 3, 0], [0, 0, 3]], [1, 2, 3], scale=THREE).model
-    other = read_votes({"item": ["a"], "score": [5]}, scale=Scale(range(1, 6)))
-    for items in (other, other.items()):
-        with refused("items", got="those of 1-5", expected="those of 1-3"):
-            btdagg.decisions(items, model)
-
-
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 def test_an_id_that_is_there_twice_has_its_own_decision():
     model = btdagg.calibrate([[3, 0, 0], [0, 3, 0], [0, 0, 3]], [1, 2, 3], scale=THREE).model
     frame = pl.DataFrame({"item": ["x", "x", "y"], "1": [3, 0, 0], "2": [0, 0, 0], "3": [0, 3, 0]})
@@ -160,10 +151,7 @@ def test_items_say_what_was_drawn_as_a_whole(more, units):
     assert (None if items.sampling.units is None else items.sampling.units.tolist()) == units
 
 
-def test_items_have_nine_fields_and_a_fact_goes_through_every_selection():
-    names = [field.name for field in fields(Items)]
-    assert names[:4] == ["counts", "labels", "ids", "group"]
-    assert names[4:] == ["scale", "label_scale", "facts", "sampling", "origin"]
+def test_a_fact_goes_through_every_selection():
     items = strong().items(gold()).with_facts({"language": np.array(["de", "en"] * (N // 2))})
     for some in (items[3:9], items[np.arange(3, 9)], items.labelled()[np.arange(N) // 3 == 1]):
         wanted = items.facts["language"][[int(name[1:]) for name in some.ids]]
@@ -183,14 +171,6 @@ def test_one_judge_is_a_panel_of_one():
     assert model.decide(one.counts).tolist() == model.decide(counts).tolist()
     of_one, of_rows = (btdagg.calibrate(c, [1, -1, 0, -1] * 4).model for c in (one.counts, counts))
     assert of_one == of_rows
-
-
-def test_labels_that_nobody_gave_take_no_memory():
-    items = Items(counts=np.ones((1000, 3), dtype=np.int64))
-    for some in (items, items[:10], items[np.arange(1000) % 2 == 0], items[[1, 2]]):
-        assert some.labels.shape == (len(some), 3)
-        assert some.labels.strides == (0, 0)
-        assert not some.is_labelled.any()
 
 
 @pytest.mark.parametrize("scale", [btdagg.PAIRS, Scale((1, 2, 3, 4)), Scale(range(1, 6))], ids=str)

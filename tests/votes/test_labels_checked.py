@@ -1,4 +1,4 @@
-"""Whatever takes labels refuses booleans and masks, or takes a mask as missing, in one way."""
+"""Whatever takes labels refuses masks, or takes them as missing, in one way."""
 
 import numpy as np
 import pytest
@@ -29,14 +29,6 @@ PARTIAL = {
     "not_worse": lambda labels: not_worse(COUNTS, labels, candidate="B", baseline="A"),
     "estimate_systems": lambda labels: btdagg.estimate_systems(COUNTS, labels, *SYSTEMS),
 }
-
-
-@pytest.mark.parametrize("name", [*WHOLE, *PARTIAL])
-def test_booleans_are_no_labels(name):
-    mixed = [*LABELS[:5].tolist(), False, *LABELS[6:].tolist()]
-    for labels in (mixed, np.array(mixed, dtype=object), LABELS > 0):
-        with pytest.raises(InputError, match=r"bool|\[5\] is False"):
-            {**WHOLE, **PARTIAL}[name](labels)
 
 
 @pytest.mark.parametrize("name", WHOLE)

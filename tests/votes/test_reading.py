@@ -12,8 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from btdagg import Labels, align, read_labels, read_votes
-from btdagg._core import InputError
+from btdagg import InputError, Labels, align, read_labels, read_votes
 from btdagg.judge import read_pairs
 
 ROWS = {

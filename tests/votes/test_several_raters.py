@@ -5,7 +5,6 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
 import btdagg
 from btdagg import InputError, estimate, estimate_systems
@@ -37,12 +36,6 @@ def shares_of(raters, labelled):
     each = [(raters[labelled] == value).mean(axis=1) for value in (-1, 0, 1)]
     shares[labelled] = np.stack(each, axis=1)
     return shares
-
-
-def truth():
-    spread = np.hypot(1, 0.6)
-    a, b = stats.norm.sf(0.5 / spread), stats.norm.cdf(-0.9 / spread)
-    return dict(zip(NAMES, (a, 1 - a - b, b, a - b, (1 + a - b) / 2), strict=True))
 
 
 def test_shares_of_one_rater_are_its_labels():
@@ -81,33 +74,6 @@ def test_shares_are_what_single_raters_are_as_rows_of_a_group():
             rows.systems[name].strength.estimate, abs=1e-6
         )
         assert system.mean.value == pytest.approx(rows.systems[name].mean.value, abs=1e-9)
-
-
-@pytest.mark.soak
-def test_ties_of_two_raters_are_not_overestimated():
-    expected = truth()["tie"]
-    found = [
-        estimate(counts, shares_of(raters, labelled)).estimates["tie"]
-        for counts, raters, labelled in (drawn(400, 100, 2, seed) for seed in range(12))
-    ]
-    assert np.mean([one.value for one in found]) == pytest.approx(expected, abs=0.03)
-    first, second = drawn(4000, 10, 2, seed=0)[1].T
-    merged = (first == 0) | (first != second)
-    assert merged.mean() > expected + 0.05  # what one merged label an item estimates
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("n_raters", [1, 2, 3])
-def test_intervals_of_means_of_raters_cover(n_raters):
-    expected, n_draws = truth(), 300
-    inside = dict.fromkeys(NAMES, 0)
-    for seed in range(n_draws):
-        counts, raters, labelled = drawn(600, 60, n_raters, seed)
-        found = estimate(counts, shares_of(raters, labelled)).estimates
-        for name in NAMES:
-            inside[name] += found[name].low <= expected[name] <= found[name].high
-    for covered in inside.values():
-        assert 0.92 <= covered / n_draws <= 0.985
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import btdagg
 from btdagg import InputError, read_votes
 from btdagg.methods import by_name
-from btdagg.votes.provenance import Provenance, ProvenanceWarning
+from btdagg.votes import Provenance, ProvenanceWarning
 from refusals import refused
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from btdagg import read_votes
-from btdagg.votes.provenance import Provenance
+from btdagg.votes import Provenance
 from commands import one_line
 
 ITEMS = [f"q{number}" for number in range(24)]
