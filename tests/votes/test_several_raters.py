@@ -225,7 +225,6 @@ def test_rules_that_leave_nothing_or_are_none():
     [
         ["calibrate", "-o", "model.json"],
         ["estimate"],
-        ["evaluate"],
     ],
     ids=lambda command: command[0],
 )
