@@ -81,9 +81,9 @@ def test_estimates_and_certificates_by_a_panel_are_those_of_the_commands(tables,
     assert worse.estimate == pytest.approx(net.value)
 
 
-@pytest.mark.parametrize("n_votes", [None, [2]])
-def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_votes):
+def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables):
     votes, labels = tables
+    n_votes = [2]
     protocol = Protocol(CrossFit(n_folds=4, n_repeats=1, n_refits=4), None)
     methods = [
         Calibrated(judges=("a", "b")),
@@ -95,7 +95,7 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables, n_vo
     found = evaluate(votes, labels, n_votes=n_votes, **options)
     assert found.by == ()
     (cell,) = found.cells
-    items = votes.labelled(labels, n_votes and n_votes[0], panel="judge")
+    items = votes.labelled(labels, n_votes[0], panel="judge")
     (of_rows,) = evaluate(items, items.label, **options).cells
     options["aggregators"] = [
         Calibrated(judges=("1", "2")),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from btdagg import PASS_FAIL, InputError, Scale, estimate, estimate_systems
+from btdagg import PASS_FAIL, GradeModel, InputError, Scale, estimate, estimate_systems
 from btdagg.evaluation import holm
 
 FIVE = Scale(range(1, 6))
@@ -29,6 +29,7 @@ def drawn(means, n_prompts=200, n_labelled=60, seed=0):
 
 def test_means_and_comparisons_are_those_of_estimates_by_system():
     given, _ = drawn((3.0, 3.6, 3.1, 2.4))
+    given["model"] = GradeModel(2.0, (1.9, 2.9, 3.9, 4.9), FIVE)
     found = estimate_systems(**given)
     by = estimate(**{("by" if n == "system_a" else n): v for n, v in given.items()})
     order = sorted(by.by, key=lambda name: -by.by[name]["mean grade"].value)
