@@ -5,39 +5,8 @@ import pytest
 
 from btdagg import InputError, Protocol, evaluate, read_labels, read_votes
 from btdagg.evaluation import RandomSplits
-from draws import balanced_counts, made, mae_on, random_splits, table
+from draws import balanced_counts, made, mae_on, table
 from refusals import refused
-
-
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_a_sweep_over_votes_has_balanced_orders_and_the_same_splits():
-    votes, labels = made(templates=("p",))
-    items = list(dict.fromkeys(vote["item"] for vote in votes))
-    gold = {row["item"]: row for row in labels}
-    known = np.array([gold[item]["label"] for item in items])
-    groups = [gold[item]["group"] for item in items]
-    found = evaluate(
-        read_votes(table(votes)),
-        read_labels(table(labels)),
-        n_votes=[2, 4, 8],
-        protocol=Protocol(RandomSplits(size=15, n_splits=4)),
-    )
-    assert found.by == ("judge",)
-    ((key, cells),) = found.by_key().items()
-    assert (key, [cell.point for cell in cells]) == (("j",), [2, 4, 8])
-    for cell in cells:
-        assert [method.name for method in cell.methods] == ["calibrated", "majority vote"]
-        assert cell.n_items == 60
-        assert cell.n_calibration == 16  # whole groups of two
-        assert cell.n_evaluation == 44
-    for cell, n in zip(cells, (2, 4, 8), strict=True):
-        counts = balanced_counts(votes, items, n)
-        for number, (inside, outside) in enumerate(
-            random_splits(60, size=15, n_splits=4, groups=groups)
-        ):
-            wanted = mae_on(counts, known, inside, outside)
-            got = [method.mae[number] for method in cell.methods]
-            assert got == pytest.approx(wanted, abs=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")

@@ -42,6 +42,19 @@ def graded(n=90, seed=0):
     return counts, (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1) + 1, x
 
 
+def test_weights_of_few_labels_are_drawn_to_0_and_those_of_noise_nearly_all_the_way():
+    """By 40 labels, whose weight of most likelihood is further from 0 than the true one of 0.9."""
+    of_noise, of_x = [], []
+    for seed in range(8):
+        counts, labels, x = judged(40, seed=seed)
+        noise = np.random.default_rng([seed, 1]).normal(size=40)
+        for column, weights in ((noise, of_noise), (x, of_x)):
+            model = btdagg.calibrate(counts, labels, covariates={"x": column}).model
+            weights.append(model.covariates[0].weight)
+    assert np.abs(of_noise).mean() < 0.02
+    assert 0.7 < np.mean(of_x) < 0.87
+
+
 @pytest.mark.filterwarnings("ignore:this judge is not shown")  # by 60 labels
 def test_a_fit_finds_the_weight_and_0_leaves_the_model_alone():
     counts, labels, x = judged(20_000)

@@ -57,36 +57,6 @@ def calibrated(counts, labels):
 # Lossless
 
 
-@given(models, st.integers(1, 12), st.data())
-@settings(max_examples=60, deadline=None)
-def test_lossless_stops_exactly_where_no_vote_can_change_the_label(model, n, data):
-    """Every sequence is followed to its end: what may come after some counts, without layers."""
-    step = data.draw(steps_of(n))
-    rule = StoppingRule.lossless(model, n, step=step)
-
-    @cache
-    def endings(minus, tie, plus):
-        if minus + tie + plus == n:
-            return frozenset([model.decide_one(minus, tie, plus)])
-        return (
-            endings(minus + 1, tie, plus)
-            | endings(minus, tie + 1, plus)
-            | endings(minus, tie, plus + 1)
-        )
-
-    counts = states(n)
-    may = [len(endings(*row)) == 1 and sum(row) % step == 0 for row in counts]
-    np.testing.assert_array_equal(rule.stops(counts), may)
-    decided = rule.decide(counts).tolist()
-    for row, stops, label in zip(counts, may, decided, strict=True):
-        assert {label} == (endings(*row) if stops else {model.decide_one(*row)})
-    foreseen = StoppingRule.lossless(model, n, VOTES, step=step)
-    np.testing.assert_array_equal(foreseen.stops(counts), may)
-    at_stop = np.flatnonzero(may)
-    np.testing.assert_array_equal(foreseen.decide(counts)[at_stop], rule.decide(counts)[at_stop])
-    assert foreseen.change_rate == 0
-
-
 # Forecasts against a recursion in exact fractions, conditional rather than joint
 
 
@@ -322,22 +292,6 @@ def test_a_plan_says_what_is_then_seen():
         assert row.calls == pytest.approx(1000 * row.votes + 50 * row.n)
         assert row.price == pytest.approx(row.calls / 1000)
     assert "risk-bounded" in str(planned)
-
-
-@pytest.mark.soak
-@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
-def test_a_plan_promises_the_error_that_comes():
-    # 30 pilots of 25 labels. The noise of the mean difference is 0.103 / sqrt(30) = 0.019; summed
-    # under the distribution that is fitted to the pilot the error came out 0.095 too low.
-    judge = simulate("rb2-math", 30 * 25 + 2000, 8, seed=11)
-    new = slice(30 * 25, None)
-    rows, got = [], []
-    for start in range(0, 30 * 25, 25):
-        pilot = judge.counts[start : start + 25], judge.labels[start : start + 25]
-        rows.append(plan(*pilot, n_items=1, n_votes=[8], n_labels=[5]).budgets[0])
-        decided = btdagg.calibrate(*pilot).model.decide(judge.counts[new])
-        got.append(btdagg.mean_absolute_error(judge.labels[new], decided))
-    assert abs(np.mean([row.mae for row in rows]) - np.mean(got)) < 2.5 * 0.019
 
 
 def test_votes_of_a_pilot_are_thinned_to_fewer_and_its_error_carried_to_more():

@@ -51,32 +51,6 @@ def test_transfer_equals_a_plain_loop(tasks):
     assert found.change_interval("few", "many").mean == pytest.approx(found.change[0, 1])
 
 
-def test_tasks_are_read_off_votes_and_labels():
-    votes = read_votes(
-        {
-            "item": ["a", "a", "b", "c", "d"],
-            "vote": [1, 0, -1, 1, 0],
-            "judge": ["j"] * 5,
-        }
-    )
-    labels = read_labels(
-        {
-            "item": ["a", "b", "c"],
-            "label": [1, -1, 0],
-            "task": ["t", "u", "t"],
-            "group": ["g", "g", "h"],
-        }
-    )
-    found = votes.items(labels).labelled().parts("task")
-    assert list(found) == ["t", "u"]
-    assert found["t"].pooled.tolist() == [[0, 1, 1], [0, 0, 1]]
-    assert found["t"].label.tolist() == [1, 0]
-    assert found["t"].group.tolist() == ["g", "h"]
-    assert len(found["u"]) == 1
-    counts = read_votes({"item": ["a"], "minus": [1], "tie": [0], "plus": [0], "task": ["t"]})
-    assert counts.items(labels).labelled().parts("task")["t"].label.tolist() == [1]
-
-
 def test_real_tasks_transfer(shared):
     frame = pl.read_parquet(shared / "data/rb2/votes.parquet").filter(
         template="base", temperature="default", judge="gpt-5.4"

@@ -7,15 +7,12 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg import InputError, Protocol, Scale, read_labels, read_votes
-from btdagg.evaluation import CrossFit
-from btdagg.methods import MajorityVote
+from btdagg import InputError, Scale, read_labels, read_votes
 from btdagg.votes import Items, as_items
 from refusals import refused
 
 N = 40
 THREE = Scale((1, 2, 3))
-QUICK = {"protocol": Protocol(CrossFit(n_folds=4, n_repeats=1, n_refits=4), None)}
 
 
 def strong(judges=("a",), seed=0):
@@ -35,45 +32,6 @@ def gold(n=N):
     label = [k % 3 - 1 for k in range(n)]
     columns = {"item": [f"q{k}" for k in range(n)], "label": label}
     return read_labels({**columns, "group": [f"g{k // 2}" for k in range(n)]})
-
-
-def test_methods_get_all_that_votes_and_labels_tell():
-    votes, labels = strong(), gold()
-    items = votes.items(labels)
-    assert items.ids.tolist() == [f"q{k}" for k in range(N)]
-    assert items.facts["confidences"].total.shape == (N, 3)
-    own = MajorityVote(), *btdagg.methods.by_name(["ci-sc"])
-    of_items, of_tables = (
-        btdagg.evaluate(*data, aggregators=own, **QUICK) for data in ((items,), (votes, labels))
-    )
-    for one, other in zip(of_items.cells[0].methods, of_tables.cells[0].methods, strict=True):
-        assert one.mae.tolist() == other.mae.tolist()
-    assert of_items.cells[0].new_items.n_groups == N / 2
-    again = btdagg.evaluate(items, items.label.astype(int), aggregators=own, **QUICK)
-    assert again.cells[0].new_items.n_groups == N / 2
-
-
-def test_a_model_of_items_is_that_of_the_tables_they_are_from():
-    votes, labels = strong(("a", "b")), gold()
-    for model, own in (
-        (btdagg.calibrate(votes, labels).model, votes.items(labels)),
-        (btdagg.calibrate_panel(votes, labels).model, votes.items(labels, panel="judge")),
-    ):
-        assert btdagg.calibrate(own).model == model
-
-
-def test_judges_are_taken_in_the_order_of_the_model():
-    votes, labels = strong(("a", "b")), gold()
-    panel = btdagg.calibrate_panel(votes, labels).model
-    turned = votes.items(labels, judges=("b", "a"))
-    label = btdagg.decisions(votes, panel)["label"].to_list()
-    assert btdagg.decisions(turned, panel)["label"].to_list() == label
-    estimates = (
-        btdagg.estimate(votes.items(gold(20), judges=own), None, model=panel).estimates
-        for own in (("b", "a"), ("a", "b"))
-    )
-    first, second = (own["win rate"].value for own in estimates)
-    assert first == pytest.approx(second)
 
 
 def test_decisions_are_of_votes_as_the_model_reads_them():
