@@ -42,6 +42,7 @@ def graded(n=90, seed=0):
     return counts, (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1) + 1, x
 
 
+@pytest.mark.filterwarnings("ignore:this judge is not shown")
 def test_weights_of_few_labels_are_drawn_to_0_and_those_of_noise_nearly_all_the_way():
     """By 40 labels, whose weight of most likelihood is further from 0 than the true one of 0.9."""
     of_noise, of_x = [], []
