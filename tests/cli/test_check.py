@@ -189,16 +189,6 @@ def test_votes_of_pass_and_fail_are_grades(folder):
     assert "the pass rate to within ±" in checked.supports[1]
 
 
-@pytest.mark.parametrize("label", ["6.5", "tie"])
-def test_labels_that_are_no_grades_are_shown_by_their_row(folder, label):
-    (folder / "grades.csv").write_text(GRADES.replace("q4,1", f"q4,{label}"))
-    checked = check(["scores.csv", "grades.csv"])
-    assert (
-        checked.files[1].problems[0].startswith(f"grades.csv, row 5, column label: got '{label}'")
-    )
-    assert (checked.supports, checked.command) == ((), "")
-
-
 @pytest.mark.parametrize(
     ("words", "unknown"),
     [

@@ -193,30 +193,6 @@ def test_bad_labels_of_people_are_refused(cli, folder):
         assert field in err
 
 
-@pytest.mark.soak
-def test_the_error_that_is_left_is_within_its_interval(folder):
-    counts, _ = arrays()
-    gold = pl.read_csv("gold.csv")["label"].to_numpy()
-    inside = []
-    for seed in range(30):
-        known = np.random.default_rng(seed).permutation(N)[:120]
-        labels = np.full(N, np.nan)
-        labels[known] = gold[known]
-        looks = worth_a_look(counts, labels, 0.15)
-        errors = np.abs(
-            btdagg.calibrate(counts[known], gold[known], prior="weak").model.decide(counts) - gold
-        )
-        errors[known] = 0
-        before = errors.mean()
-        errors[looks.rows] = 0
-        assert looks.after.mean < looks.before.mean
-        inside += [looks.before.low <= before <= looks.before.high]
-        inside += [looks.after.low <= errors.mean() <= looks.after.high]
-        assert not np.isin(looks.rows, known).any()
-        assert (np.diff(looks.falls) <= 0).all()
-    assert np.mean(inside) >= 0.8
-
-
 def test_a_look_at_some_of_the_items_with_the_same_votes_takes_its_share_of_their_error():
     labels = np.tile([1, 0, np.nan, np.nan], 100)
     looks = worth_a_look(np.tile([0, 4, 4], (400, 1)), labels, 0.1)

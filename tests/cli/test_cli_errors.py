@@ -79,20 +79,16 @@ def test_ctrl_c_is_a_line_and_writes_nothing(cli, folder, monkeypatch):
 
 COMMANDS = {
     "small": ["decide", "model.json", "counts.csv"],
-    "table": ["paper", "evaluate", "--prior", "none", "votes.csv", "labels.csv", "--splits", "2"],
     "sql": ["sql", "model.json"],
 }
 
 
-@pytest.mark.parametrize("name", ["small", "table"])
-def test_nobody_reads_standard_output(folder, name):
+def test_nobody_reads_standard_output(folder):
     reader, writer = os.pipe()
     os.close(reader)
-    status, _, err = ended(*COMMANDS[name], stdout=writer)
+    status, _, err = ended(*COMMANDS["small"], stdout=writer)
     os.close(writer)
-    assert status == 141
-    # Remarks on the evaluation may stand there; an error may not.
-    assert not re.search("Traceback|Exception|Error|btdagg:|Broken pipe", err)
+    assert (status, err) == (141, "")
 
 
 def test_a_reader_that_leaves_does_not_stop_the_work(folder):
