@@ -1,6 +1,7 @@
 """The report of an evaluation where parts, or single tables, cannot be made: the rest is there."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,12 @@ import polars as pl
 import pytest
 
 from btdagg import Protocol, evaluate, read_labels, read_votes
-from btdagg.evaluation import RandomSplits
-from btdagg.methods import Calibrated, MajorityVote
+from btdagg.datasets import simulate
+from btdagg.evaluation import Interval, RandomSplits, Scores
+from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
+from btdagg.report.tables import answers_table
+from draws import comparison_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning"),
@@ -177,3 +181,30 @@ def test_the_page_answers_first(cli):
     settings = json.loads(Path("out/report.json").read_text())["settings"]
     assert settings["command"].startswith("btdagg evaluate")
     assert {"Python", "numpy", "polars", "scipy"} <= set(settings)
+
+
+def test_a_peer_is_recommended_only_where_it_is_known_to_be_better():
+    sample = simulate("rb2-safety", 90, 8, seed=0)
+    compared = comparison_of(
+        sample.counts, sample.labels, [Threshold(), Calibrated(), MajorityVote()]
+    )
+    assert (compared.calibrated, compared.baseline) == (1, 2)
+    best = Interval(0.1, 0.0, 0.2)
+    first = replace(compared.methods[0], of_new_items={"mae": best, "accuracy": best})
+    compared = replace(compared, methods=(first, *compared.methods[1:]))
+    for tied, expected in ((True, "calibrated"), (False, "threshold")):
+        cell = replace(compared, key=("t",))
+        ranking = compared.rankings["mae"]._replace(tied=np.array([True, tied, False]))
+        cell.__dict__["rankings"] = {**compared.rankings, "mae": ranking}
+        (row,) = answers_table(Scores(("task",), (cell,))).rows
+        assert row[1].text == expected
+
+
+def test_where_a_constant_wins_its_error_is_shown():
+    rng = np.random.default_rng(0)
+    gold = rng.choice([-1, 0, 1], p=[0.1, 0.2, 0.7], size=60)
+    compared = comparison_of(rng.multinomial(8, [1 / 3] * 3, size=60), gold)
+    table = answers_table(Scores((), (compared,)))
+    error = np.abs(gold - 1).mean()
+    assert [entry.text for entry in table.rows[0][1:4]] == ["always A", f"{error:.3f}", "–"]
+    assert "another judge or prompt" in table.rows[0][-1].text
