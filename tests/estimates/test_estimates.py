@@ -81,12 +81,50 @@ def test_and_it_is_that_of_ppi_python():
         assert [one.value, one.low, one.high] == pytest.approx(expected, abs=1e-10)
 
 
-def test_models_that_saw_an_item_s_label_do_not_predict_it():
-    """Columns of noise explain labels that a model has seen, and no others."""
-    counts, _, labels = drawn(600, 40)
-    noise = np.random.default_rng(1).normal(size=(600, 12))
-    one = estimate(counts * 0 + 1, labels, covariates=noise).estimates["net win rate"]
-    assert one.high - one.low > 0.97 * (one.labels_only.high - one.labels_only.low)
+@pytest.mark.parametrize("is_known", [False, True])
+def test_each_item_is_predicted_by_a_model_that_did_not_see_its_group(is_known):
+    """Of ten labelled groups each is left out once; the judge is so good that its weight is 1."""
+    rng = np.random.default_rng(2)
+    gold = rng.choice([-1, 0, 1], 320, p=[0.15, 0.2, 0.65])
+    counts = rng.multinomial(1, (0.97 * np.eye(3) + 0.01)[gold + 1])
+    x = gold + rng.normal(0, 1, 320)
+    groups, is_labelled = np.arange(320) // 2, np.arange(320) < 20
+    told = {"covariates": {"x": x}} if is_known else {}
+
+    def predicted(seen):
+        """What a model of some labels expects of all items."""
+        own = {"covariates": {"x": (x[seen], float(np.sqrt((x**2).mean())))}} if is_known else {}
+        model = btdagg.calibrate(counts[seen], gold[seen], groups=groups[seen], **own).model
+        return model.predict_proba(counts, **told) @ [-1, 0, 1]
+
+    def corrected(means, own):
+        return (means[~is_labelled].mean() + (gold - means)[own].mean()) / 10
+
+    of_groups = [groups == group for group in range(10)]
+    apart = sum(corrected(predicted(is_labelled & ~own), own) for own in of_groups)
+    together = sum(corrected(predicted(is_labelled), own) for own in of_groups)
+    labels = np.where(is_labelled, gold, np.nan)
+    one = estimate(counts, labels, groups=groups, **told).estimates["net win rate"]
+    assert one.weight == 1
+    assert one.value == pytest.approx(apart, abs=3e-4)
+    assert abs(apart - together) > 1e-3
+
+
+def test_groups_of_one_item_give_nearly_the_published_estimate():
+    counts, _, labels = drawn(200, 100)
+    known = ~np.isnan(labels)
+    chances = MODEL.predict_proba(counts)
+    found = estimate(counts, labels, model=MODEL, groups=np.arange(200)).estimates
+    for name, values in VALUES.items():
+        y, f, others = (
+            values[labels[known].astype(int) + 1],
+            *(chances[of] @ values for of in (known, ~known)),
+        )
+        value, _, _, error = published(y, f, others)
+        assert found[name].value == pytest.approx(value, abs=0.01)
+        assert found[name].standard_error == pytest.approx(error, rel=0.05)
+        weight = np.cov(y, f)[0, 1] / (2 * np.concatenate([f, others]).var(ddof=1))
+        assert found[name].weight == pytest.approx(min(weight, 1), rel=0.15)
 
 
 def test_labels_alone_are_the_plain_mean_with_a_jackknife():

@@ -467,3 +467,39 @@ def test_other_bad_input_is_an_error():
         quiet(counts[:0], labels[:0], FIVE)
     with refused("counts", row=0, got=[0] * 5):
         quiet(counts * 0, labels, FIVE)
+
+
+def test_a_judge_that_is_right_stays_so_and_one_that_is_off_is_corrected():
+    for seed in range(4):
+        counts, labels = judged(1000, FIVE, seed, noise=0.2)
+        right = quiet(counts[:10], labels[:10], FIVE)
+        rounded = np.floor(counts @ np.arange(1, 6) / 6 + 0.5)
+        assert error_of(right.model, counts, labels) < np.abs(rounded - labels).mean() + 0.02
+        counts, labels = judged(1000, FIVE, seed, noise=0.2, shift=1.2)
+        off = quiet(counts[:20], labels[:20], FIVE)
+        rounded = np.floor(counts @ np.arange(1, 6) / 6 + 0.5)
+        assert error_of(off.model, counts, labels) < 0.75 * np.abs(rounded - labels).mean()
+
+
+def test_few_labels_of_a_long_scale_are_not_drawn_to_its_middle():
+    errors = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        counts = rng.multinomial(6, np.ones(10) / 10, size=210)
+        labels = rng.choice([10, 9, 8], p=[0.8, 0.1, 0.1], size=210)
+        fit = quiet(counts[:10], labels[:10], TEN)
+        errors.append(error_of(fit.model, counts[10:], labels[10:]))
+    assert np.mean(errors) < 0.4  # a constant has 0.3
+
+
+def test_a_judge_that_uses_a_part_of_its_scale_is_corrected_by_few_labels():
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        quality = rng.normal(size=400)
+        gold = np.rint(5.5 + 4 * quality).clip(1, 10).astype(int)
+        votes = np.rint(7.5 + quality[:, None] + 0.8 * rng.normal(size=(400, 6))).clip(1, 10)
+        counts = (votes[:, :, None] == TEN.values).sum(axis=1)
+        fit = quiet(counts[:10], gold[:10], TEN)
+        errors.append(error_of(fit.model, counts[10:], gold[10:]))
+    assert np.mean(errors) < 1.0  # 1.13 where cuts are only shifted and stretched
