@@ -57,7 +57,7 @@ QUICK := _util/test_arrays _util/test_errors _util/test_extensions _util/test_re
 	votes/test_filters votes/test_import votes/test_items votes/test_label_means \
 	votes/test_labels_checked votes/test_provenance votes/test_reading votes/test_row_order votes/test_scale \
 	votes/test_several_raters votes/test_sides votes/test_strength votes/test_tables \
-	model/test_calibration model/test_grades_core model/test_model model/test_offsets model/test_panel \
+	model/test_calibration model/test_grades_core promises/test_model model/test_offsets model/test_panel \
 	model/test_saved model/test_uncertainty \
 	evaluation/test_bias evaluation/test_cross_fit evaluation/test_evaluation evaluation/test_metrics \
 	evaluation/test_ranking evaluation/test_sweeps \
