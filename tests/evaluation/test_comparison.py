@@ -62,7 +62,7 @@ def test_two_methods_on_the_same_votes_have_the_numbers_of_an_evaluation():
     assert found.to_frame().to_dicts() == [found.as_dict()]
     scores = evaluate(SAMPLE.counts, LABELS, aggregators=methods).cells[0]
     assert found.mae == tuple(method.interval() for method in scores.methods)
-    assert found.difference == scores.new_items.difference(0, 1)
+    assert found.difference == scores.lines[0]["mae_less_majority"]
     assert found.pvalue == scores.rankings["mae"].pvalues[0, 1]
 
 

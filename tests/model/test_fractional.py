@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import btdagg
-from btdagg import DavidsonModel, reference
-from btdagg._util.errors import InputError
+from btdagg import DavidsonModel, InputError, reference
 
 pytestmark = pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
 

@@ -284,7 +284,7 @@ def test_a_plan_says_what_covariates_save(scale):
     methods = [Calibrated(scale=scale, label_scale=scale)]
     how = {"aggregators": methods, "protocol": Protocol(CrossFit(10, 1, 2), test=None)}
     (cell,) = btdagg.evaluate(items.with_covariates(known), **how).cells
-    evaluated = cell.new_items.interval(0).mean
+    evaluated = cell.lines[0]["mae"].mean
     assert rows[4, "all votes, covariates"].mae == pytest.approx(evaluated, abs=0.03)
     # The lossless rule of a model with covariates asks fewer votes, for the labels of all.
     model = btdagg.calibrate(items.counts, items.label, covariates=known, scale=scale).model

@@ -73,7 +73,7 @@ def test_a_plan_of_grades_follows_the_votes_of_the_pilot():
     # Cross-fitted: on items that a model did not see, whatever the given one makes of its own.
     how = {"aggregators": [Calibrated(scale=FIVE)], "protocol": Protocol(CrossFit(10, 3, 2), None)}
     (cell,) = btdagg.evaluate(counts, gold, scale=FIVE, **how).cells
-    evaluated = cell.new_items.interval(0).mean
+    evaluated = cell.lines[0]["mae"].mean
     assert every.mae == stopped.mae == pytest.approx(evaluated, abs=0.02)
     assert every.low < every.mae < every.high
     orders = [np.repeat(FIVE.points, row) for row in counts]

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 
 import btdagg
-from btdagg.votes.sides import Sides
 from refusals import refused
 
 ROWS = {
@@ -20,24 +19,24 @@ PLAIN = {name: ROWS[name] for name in ("item", "vote")}
 
 def test_columns_name_the_sides_where_they_have_one_value():
     votes = btdagg.read_votes(ROWS)
-    assert votes.sides == Sides() == ("A", "B")
-    assert votes.filter({"system_b": "old"}).sides == Sides("new", "old")
+    assert votes.sides == ("A", "B")
+    assert votes.filter({"system_b": "old"}).sides == ("new", "old")
     assert [part.sides.b for _, part in votes.partition(["system_b"])] == ["old", "other"]
-    assert btdagg.read_votes(ROWS | {"system_b": ["new"] * 4}).sides == Sides()
-    assert btdagg.read_votes(ROWS | {"system_b": ["old", None] * 2}).sides == Sides()
+    assert btdagg.read_votes(ROWS | {"system_b": ["new"] * 4}).sides == ("A", "B")
+    assert btdagg.read_votes(ROWS | {"system_b": ["old", None] * 2}).sides == ("A", "B")
 
 
 def test_names_travel_with_votes_to_estimates(tmp_path):
     votes = btdagg.read_votes(PLAIN, a=" new ", b="old")
     counts = {"item": ["x", "y", "z"], "minus": [0, 1, 0], "tie": [1, 0, 0], "plus": [1, 0, 1]}
     for same in (votes.signs(), btdagg.read_votes(votes), votes.filter({"item": "x"})):
-        assert same.sides == Sides("new", "old")
-    assert btdagg.read_votes(counts, a="new").sides == Sides("new", "B")
+        assert same.sides == ("new", "old")
+    assert btdagg.read_votes(counts, a="new").sides == ("new", "B")
     pl.DataFrame(ROWS).filter(pl.col("system_b") == "old").write_parquet(tmp_path / "v.parquet")
     labels = btdagg.read_labels({"item": ["x", "z"], "label": [0, 1]})
     for named in (votes, btdagg.read_votes(tmp_path / "v.parquet")):
-        assert btdagg.estimate(named, labels).sides == Sides("new", "old")
-    assert btdagg.estimate([[0, 0, 1], [1, 0, 0]], [1, 0]).sides == Sides()
+        assert btdagg.estimate(named, labels).sides == ("new", "old")
+    assert btdagg.estimate([[0, 0, 1], [1, 0, 0]], [1, 0]).sides == ("A", "B")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_both_sides_have_different_names(names):
 def test_single_responses_have_no_sides():
     scores = {"item": ["x", "y"], "score": [1, 2], "system_a": ["p"] * 2, "system_b": ["q"] * 2}
     scale = btdagg.Scale("1-2")
-    assert btdagg.read_votes(scores, scale=scale).sides == Sides()
+    assert btdagg.read_votes(scores, scale=scale).sides == ("A", "B")
     with refused("a", got="p"):
         btdagg.read_votes(scores, scale=scale, a="p")
 
