@@ -139,6 +139,15 @@ def test_votes_in_both_orders_and_of_other_numbers():
         grouped.judge_again(both[:3], both[:3])
 
 
+def test_votes_with_a_strength_are_anchors_too():
+    rng = np.random.default_rng(0)
+    own = shares(60, rng)
+    old, new = (0.5 * votes(own, rng) + 0.5 * votes(own, rng) for _ in range(2))
+    report = DriftMonitor(old[:20]).judge_again(old[20:], new[20:])
+    assert report.n_anchors == 40
+    assert report.judge_pvalue > 0.05
+
+
 @pytest.mark.soak
 def test_as_many_anchors_as_were_planned_find_the_judge():
     """Of streams drawn anew, followed by a monitor with a stream of its own."""

@@ -49,6 +49,7 @@ def test_transfer_equals_a_plain_loop(tasks):
     np.testing.assert_allclose(found.change, wanted, atol=1e-12)
     assert (found.change.diagonal() == 0).all()
     assert found.change_interval("few", "many").mean == pytest.approx(found.change[0, 1])
+    assert found.mae_interval("few", "many").mean == pytest.approx(mean[0, 1])
 
 
 def test_real_tasks_transfer(shared):
