@@ -21,6 +21,7 @@ from btdagg.file_check import TYPED, FileCheck, table_of, unused
 from btdagg.model.calibration import about_judge, calibrate
 from btdagg.model.calibration_set import FEWEST, quiet
 from btdagg.project import TABLES
+from btdagg.remarks import Remark
 from btdagg.votes import Table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, are_means, scale_in, scale_of_columns
 from btdagg.votes.items import Items
@@ -30,7 +31,7 @@ from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes
 from btdagg.votes.votes import Votes, read_votes
 
 _MARGIN = 0.03  # of a release gate
@@ -492,7 +493,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
 
 def _about_numbers(votes: Votes) -> list[str]:
     counts = [part.signs().counts()[1] for _, part in _by_task(votes)]
-    unequal = UnequalVotes.of(np.concatenate(counts))
+    unequal = unequal_votes(np.concatenate(counts))
     return [] if unequal is None else _sentences([unequal.in_options])
 
 
@@ -500,14 +501,14 @@ def _sentences(remarks: Iterable[str]) -> list[str]:
     return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
 
 
-def _about_judge(tasks: Sequence[str], parts: Sequence[Items]) -> list[str]:
+def _about_judge(tasks: Sequence[str], parts: Sequence[Items]) -> list[Remark]:
     """Say of each task whether its votes may say nothing."""
     texts = []
     for task, items in zip(tasks, parts, strict=True):
         with suppress(InputError):
             doubt = about_judge(quiet(calibrate)(items))
-            where = f"{task}: " if len(parts) > 1 else ""
-            texts += [] if doubt is None else [where + doubt]
+            where = task if len(parts) > 1 else ""
+            texts += [] if doubt is None else [doubt.within(where)]
     return texts
 
 

@@ -18,6 +18,7 @@ from btdagg._util.extensions import provided
 from btdagg._util.files import read_whole
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
+from btdagg.remarks import code_of
 
 if TYPE_CHECKING:
     from btdagg.votes.items import Items
@@ -302,12 +303,11 @@ class Project:
 
     def _foreign(self, kind: str, place: Any) -> Table:
         from btdagg.votes.table import Table
-        from btdagg.votes.words import GuessedNumbers
 
         name = self.said(kind, "format", "table")
         imported = self.imported([place], name, kind)
         frame = imported.frame
-        if any(isinstance(remark, GuessedNumbers) for remark in imported.remarks):
+        if any(code_of(remark) == "guessed-numbers" for remark in imported.remarks):
             frame = frame.drop("status", strict=False)  # or nobody asks what the numbers mean
         return Table(frame, str(place))
 

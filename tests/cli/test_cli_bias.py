@@ -34,13 +34,13 @@ def test_the_answer_comes_first_and_python_gives_the_same(cli, files):
     status, out, err = cli("bias", *files, "--report", "report")
     found = btdagg.bias(btdagg.read_votes(files[0]), btdagg.read_labels(files[1]))
     assert status == 0
-    assert out.startswith(f"{found.answer}\n")
-    assert "the judge favours length by" in found.answer
+    assert out.startswith(f"{found.sentence()}\n")
+    assert "the judge favours length by" in found.sentence()
     assert [bias.of for bias in found.systems] == ["ant", "bee", "cat"]
     assert "assumed to be a simple random sample" in err
     page = Path("report/index.html").read_text()
     assert "What the judge favours" in page
-    assert found.answer in page
+    assert found.sentence() in page
     assert pl.read_csv("report/tables/bias.csv").height == 4
     assert json.loads(cli("bias", *files, "--json")[1])["covariates"][0]["finding"] == "favours"
 
@@ -60,7 +60,7 @@ def test_a_report_of_evaluate_says_what_each_judge_favours(cli, files):
     sections = [own for own in report_of("of_both")["sections"] if own["name"] == "bias"]
     assert [own["title"].rpartition(": ")[2] for own in sections] == ["long", "fair"]
     found = btdagg.bias(btdagg.read_votes("votes.csv"), btdagg.read_labels("labels.csv"))
-    assert found.answer in Path("of_both/index.html").read_text()
+    assert found.sentence() in Path("of_both/index.html").read_text()
     of_long = Path("of_both/tables/bias.csv").read_text()
     assert of_long == Path("of_one/tables/bias.csv").read_text()
 

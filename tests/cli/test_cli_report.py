@@ -12,7 +12,6 @@ from btdagg import Protocol
 from btdagg.datasets import simulate
 from btdagg.evaluation import RandomSplits, positional_bias
 from btdagg.paper import compare_orders, tie_rates
-from btdagg.report.figures import systems_figure
 from commands import one_line
 
 pytestmark = pytest.mark.usefixtures("quick_commands")
@@ -155,10 +154,10 @@ def test_a_report_begins_with_the_ranking_of_systems(cli, tmp_path, graded):
     people = btdagg.read_labels(files[1], scale=scale)
     named = {"by": "system"} if graded else {"systems": ("system_a", "system_b")}
     ranked = btdagg.estimate_systems(judged.items(people, **named))
-    assert f"{ranked.answer}." in html.unescape(page)
+    assert f"{ranked.sentence()}." in html.unescape(page)
     if graded:
         assert ranked.ends == (1.0, 5.0)
-        assert tuple(systems_figure(ranked).draw().axes[0].get_xlim()) == (1.0, 5.0)
+        assert tuple(ranked.plot().draw().axes[0].get_xlim()) == (1.0, 5.0)
 
 
 def test_ablations_lift_the_filter_of_their_column_alone(cli, folder):

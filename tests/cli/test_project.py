@@ -305,7 +305,7 @@ def test_items_of_a_project_know_their_systems(cli, folder):
     assert {*items.systems.ravel().tolist()} == {"red", "blue"}
     gate = btdagg.estimates.not_worse(items, candidate="red", baseline="blue", margin=0.5)
     _, out, _ = cli("gate", "--candidate", "red", "--baseline", "blue", "--margin", "0.5")
-    assert out.startswith(f"{gate.answer}\n")
+    assert out.startswith(f"{gate.sentence()}\n")
     rows = [(f"{n}", system, 1 + (n + k) % 4) for n in range(30) for k, system in enumerate("xy")]
     graded = pl.DataFrame(rows, schema=["case", "bot", "rating"], orient="row")
     graded.write_csv("scores.csv")

@@ -68,13 +68,13 @@ def test_without_labels_of_the_second_period_it_is_not_told():
     before, after = period(1), period(2, shift=0.5, start=400, n_labels=0)
     found = change(before, after)
     assert (found.who, found.people, found.apart, found.bounds) == ("cannot tell", None, None, None)
-    assert found.answer.startswith("cannot tell how mean grade changed from before to after")
+    assert found.sentence().startswith("cannot tell how mean grade changed from before to after")
     bound = change(before, after, most_of_judge=0.1)
     low, high = bound.bounds
     assert low < found.votes - 0.1 < found.votes + 0.1 < high
     assert (
         f"if votes and people moved apart by at most 0.1, it changed by {low:+.3f} to {high:+.3f}"
-        in bound.answer
+        in bound.sentence()
     )
     # A wider one by exactly what the judge may have moved.
     wider = change(before, after, most_of_judge=0.3).bounds

@@ -1,6 +1,5 @@
 """Many systems: against plain fits and other packages."""
 
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -184,8 +183,8 @@ def test_ranks_are_clusters_of_corrected_tests():
     assert frame.to_dicts() == [
         {name: own.get(name) for name in frame.columns} for own in found.as_dict()["systems"]
     ]
-    assert re.match(r"1 v: strength \S+ \[.*\], win rate 0\.\d+ \(", lines[0])
-    assert lines[5].startswith("tie parameter 0.")
+    assert lines[0].split() == ["system", "rank", "items", "labels", "win", "rate", "strength"]
+    assert lines[1].split()[:2] == ["v", "1"]
 
 
 def test_probabilities_weigh_labels():

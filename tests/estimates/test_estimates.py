@@ -328,7 +328,7 @@ def test_votes_that_do_not_narrow_the_interval_are_said():
     labels = np.where(np.arange(300) < 60, rng.integers(-1, 2, 300), np.nan)
     found = btdagg.estimate(counts, labels)
     assert found.estimates["win rate"].weight == 0
-    assert "by 60 labels alone, since the votes do not make it narrower; ties" in found.answer
+    assert "by 60 labels alone, since the votes do not make it narrower; ties" in found.sentence()
 
 
 def test_the_answer_is_first_and_frames_have_the_numbers():
@@ -336,9 +336,9 @@ def test_the_answer_is_first_and_frames_have_the_numbers():
     by = np.arange(300) % 2
     found = estimate(counts, labels, model=MODEL, by=by)
     rate = found.estimates["win rate"]
-    assert str(found).splitlines()[0] == found.answer
-    assert found.answer.startswith(f"A wins {100 * rate.value:.1f}% (95% interval ")
-    assert "by 60 labels and the votes of 300 items" in found.answer
+    assert str(found).splitlines()[0] == found.sentence()
+    assert found.sentence().startswith(f"A wins {100 * rate.value:.1f}% (95% interval ")
+    assert "by 60 labels and the votes of 300 items" in found.sentence()
     frame = found.to_frame()
     (row,) = frame.filter(by="", quantity="win rate").to_dicts()
     assert row == {"by": "", "quantity": "win rate", **found.as_dict()["estimates"]["win rate"]}
@@ -354,7 +354,7 @@ def test_the_answer_is_first_and_frames_have_the_numbers():
     planned = btdagg.online.plan(counts[few], labels[few], n_items=9, n_votes=(2,), n_labels=(25,))
     assert planned.to_frame()["rule"].to_list() == [row.rule for row in planned.budgets]
     noise = np.tile([2, 2, 2], (300, 1))  # which votes that say nothing are
-    assert "and the votes" not in estimate(noise, labels, model=MODEL).answer
+    assert "and the votes" not in estimate(noise, labels, model=MODEL).sentence()
 
 
 def test_the_width_with_more_labels_is_that_which_labels_for_looks_for():

@@ -108,9 +108,9 @@ def test_findings(followed, added, finding):
     counts, labels, x, _ = drawn(600, added=added, followed=followed)
     found = btdagg.bias(counts, labels, covariates={"length": x})
     assert found.covariates[0].finding == finding
-    assert found.answer == str(found).split("\n")[0]
+    assert found.sentence() == str(found).split("\n")[0]
     assert found.to_frame()["finding"].to_list() == [finding]
-    assert ("the judge favours length by" in found.answer) == (finding == "favours")
+    assert ("the judge favours length by" in found.sentence()) == (finding == "favours")
 
 
 def test_what_a_judge_gives_to_systems():
@@ -134,7 +134,7 @@ def test_what_a_judge_gives_to_systems():
     own = by["z"]  # with a label on every item there is nothing to predict
     assert own.difference.value == pytest.approx((side * (votes - labels)[mine]).mean() / 2)
     assert own.judge.value == pytest.approx((1 + (side * votes[mine]).mean()) / 2)
-    assert "z" in found.answer
+    assert "z" in found.sentence()
 
 
 def test_unlabelled_items_narrow_the_difference_of_a_system():

@@ -486,15 +486,15 @@ def test_the_answer_names_the_methods_that_are_not_told_apart_and_what_calibrati
     (cell,) = (scores := evaluate(counts, labels)).cells
     first = [line for line in sorted(cell.lines, key=lambda line: line["mae"].mean) if line["tied"]]
     for line in first:
-        assert f"{line['method']} (MAE {line['mae'].mean:.3f})" in scores.answer
+        assert f"{line['method']} (MAE {line['mae'].mean:.3f})" in scores.sentence()
     worse = [line for line in cell.lines if not line["tied"]]
-    assert not any(f"{line['method']} (MAE" in scores.answer for line in worse)
+    assert not any(f"{line['method']} (MAE" in scores.sentence() for line in worse)
     (line,) = [line for line in cell.lines if line["method"] == "calibrated"]
     fall = -line["mae_less_majority"].mean
-    assert f"MAE of majority vote minus that of calibrated: {fall:z.3f} (95%" in scores.answer
-    assert str(scores).splitlines()[0] == scores.answer
+    assert f"MAE of majority vote minus that of calibrated: {fall:z.3f} (95%" in scores.sentence()
+    assert str(scores).splitlines()[0] == scores.sentence()
     alone = evaluate(counts, labels, aggregators=[MajorityVote()])
-    assert re.fullmatch(r"majority vote \(MAE 0\.\d{3}\)", alone.answer)
+    assert re.fullmatch(r"majority vote \(MAE 0\.\d{3}\)", alone.sentence())
 
 
 def test_a_judge_that_adds_nothing_is_remarked_upon():

@@ -49,7 +49,7 @@ def test_without_an_item_judged_again_it_is_the_old_model():
     found = recalibrate(old, only(new, 0), labels, protocol=QUICK)
     assert found.calibration.model == calibrate(old, labels).model
     assert (found.n_again, found.judges, found.old_model_holds) == (0, None, None)
-    assert "this model is the old one" in str(found)
+    assert "This model is the old one" in str(found)
 
 
 @pytest.mark.parametrize("n", [10, 40])
@@ -104,8 +104,8 @@ def test_a_judge_that_turns_its_votes_round_is_found_out():
     old, new, labels = two_judges(120, new=-1.0)
     found = recalibrate(old, new, labels, protocol=QUICK)
     assert found.old_model_holds is False
-    assert "the old model does not fit the new judge" in found.answer
-    assert found.next_step == "the items are enough to tell the models apart"
+    assert "the old model does not fit the new judge" in found.sentence()
+    assert found.sentence().endswith(". The items are enough to tell the models apart")
     assert found.items_wanted is None
 
 
@@ -113,9 +113,9 @@ def test_a_judge_that_turns_its_votes_round_is_found_out():
 def test_a_better_and_a_worse_judge_are_told():
     old, new, labels = two_judges(200, new=0.0)
     worse = recalibrate(old, new, labels, names=("a", "b"), protocol=QUICK)
-    assert worse.answer.startswith("b is worse than a on 200 items judged again, MAE ")
+    assert worse.sentence().startswith("b is worse than a on 200 items judged again, MAE ")
     better = recalibrate(new, old, labels, names=("b", "a"), protocol=QUICK)
-    assert better.answer.startswith("a is better than b on 200 items judged again, MAE ")
+    assert better.sentence().startswith("a is better than b on 200 items judged again, MAE ")
 
 
 def test_rows_of_another_order_give_the_same_answer():
@@ -124,7 +124,7 @@ def test_rows_of_another_order_give_the_same_answer():
     order = np.random.default_rng(1).permutation(40)
     first = recalibrate(old, new, labels, protocol=QUICK)
     second = recalibrate(old[order], new[order], labels[order], protocol=QUICK)
-    assert first.answer == second.answer
+    assert first.sentence() == second.sentence()
 
 
 def test_tables_are_joined_by_item():
@@ -140,7 +140,7 @@ def test_tables_are_joined_by_item():
     gold = {"item": [f"q{row}" for row in range(40)], "label": labels.tolist()}
     found = recalibrate(*tables, btdagg.read_labels(gold), protocol=QUICK)
     wanted = recalibrate(old, only(new, 20), labels, protocol=QUICK)
-    assert (found.n_again, found.answer) == (20, wanted.answer)
+    assert (found.n_again, found.sentence()) == (20, wanted.sentence())
     assert found.model.provenance.judge == ("y",)
 
 
@@ -164,7 +164,7 @@ def test_intervals_end_where_errors_do_and_equal_decisions_are_no_certainty():
     assert low < -0.1 < 0.1 < high
     few = recalibrate(old, only(old, 2), labels, protocol=QUICK)
     assert -2 <= few.models.difference.low <= few.models.difference.high <= 2
-    assert same.next_step.startswith("even 100 times as many items")
+    assert "). Even 100 times as many items" in same.sentence()
 
 
 def test_an_item_in_two_tasks_is_refused():

@@ -266,7 +266,9 @@ def test_grades_have_their_criterion_and_a_mean_for_each(tmp_path, cli):
     for name, line in zip(in_order, lines[1:4], strict=True):
         assert f"alpha {alphas[name]:.2f} (Krippendorff, interval)" in line
     with_them = {name: by_votes(of, True) for name, of in means.items()}
-    said = [line for line in lines if " mean grade of new items like these" in line]
+    said = [
+        line.partition(". ")[0] for line in lines if " mean grade of new items like these" in line
+    ]
     assert said == [
         f"{name}: mean grade of new items like these, by {n_labels[name]} labels"
         f"{with_them[name]}: {mean}"

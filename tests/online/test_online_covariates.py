@@ -278,7 +278,7 @@ def test_a_plan_says_what_covariates_save(scale):
         f"1 vote per item with covariates: MAE {one.mae:.4f}; "
         f"4 votes without them: {four.mae:.4f}; {four.calls - one.calls:,.0f} calls saved"
     )
-    assert str(planned).endswith(planned.saved)
+    assert planned.sentence().endswith(planned.saved)
     assert [size for size, _ in planned.labels_known] == [20]
     # As an evaluation finds it, of items that a model did not see.
     methods = [Calibrated(scale=scale, label_scale=scale)]

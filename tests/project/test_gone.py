@@ -11,6 +11,7 @@ from pkgutil import resolve_name
 import pytest
 
 from btdagg import DavidsonModel
+from btdagg.result import Result
 from btdagg.serve import create_app
 
 ROOT = Path(__file__).parents[2]
@@ -108,6 +109,54 @@ FIELDS_OF_ITEMS = {
     ),
     "instead": "nine fields: facts by name, the draw (`sampling`) and the origin",
 }
+SHOWN_BY_RESULTS = {
+    "files": (
+        "python/btdagg/report/exhibit.py",
+        "python/btdagg/report/figures/bias.py",
+        "python/btdagg/report/tables/__init__.py",
+        "python/btdagg/report/tables/estimates.py",
+        "python/btdagg/report/wording.py",
+    ),
+    "names": (
+        "btdagg.DavidsonModel.in_words",
+        "btdagg.GradeModel.in_words",
+        "btdagg.PanelModel.in_words",
+        "btdagg.cli.estimate._show",
+        "btdagg.estimates.Certificate.answer",
+        "btdagg.estimates.change.Change.answer",
+        "btdagg.estimates.judge_bias.JudgeBias.answer",
+        "btdagg.estimates.non_inferiority.NonInferiority.answer",
+        "btdagg.estimates.prediction_powered.Estimates.answer",
+        "btdagg.estimates.prediction_powered.Estimates.next_step",
+        "btdagg.estimates.prediction_powered.with_remarks",
+        "btdagg.estimates.systems.SystemEstimates.answer",
+        "btdagg.evaluation.Cell.answer",
+        "btdagg.evaluation.Scores.answer",
+        "btdagg.evaluation.comparison.Comparison.answer",
+        "btdagg.evaluation.recalibration.Recalibration.answer",
+        "btdagg.evaluation.recalibration.Recalibration.next_step",
+        "btdagg.report.renderers.parts_of",
+        "btdagg.report.sections.write_bias",
+        "btdagg.report.sections.write_certificate",
+        "btdagg.report.sections.write_change",
+        "btdagg.report.sections.write_estimates",
+        "btdagg.report.sections.write_systems",
+        "btdagg.votes.labels.OnRaters",
+        "btdagg.votes.provenance.OtherValues",
+        "btdagg.votes.unequal.UnequalVotes",
+        "btdagg.votes.words.GuessedNumbers",
+    ),
+    "instead": "sentence(), tables(), remarks with a code, as_dict() and figure() of a Result",
+}
+
+
+def subclasses(cls):
+    importlib.import_module("btdagg.report.sections")  # which knows most results
+    importlib.import_module("btdagg.evaluation.recalibration")
+    importlib.import_module("btdagg.online.plans")
+    return sorted(cls.__subclasses__(), key=lambda result: result.__name__)
+
+
 THEMES = [
     theme for theme in [*globals().values()] if isinstance(theme, dict) and "instead" in theme
 ]
@@ -164,3 +213,8 @@ def test_a_heading_of_a_page_is_gone(heading):
     page, _, text = heading.partition("#")
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     assert text not in {line.lstrip("# ") for line in lines if line.startswith("#")}
+
+
+@pytest.mark.parametrize("result", subclasses(Result), ids=lambda result: result.__name__)
+def test_a_result_has_no_dict_of_its_own(result):
+    assert not {"as_dict", "__str__", "answer", "next_step", "in_words"} & {*vars(result)}

@@ -62,7 +62,7 @@ def test_an_answer_calls_no_methods_alike_whose_interval_excludes_0(seed, test):
             _, low, high = cell.new_items.difference(first, second, level=level)
             assert (low > 0 or high < 0) == (ranking.pvalues[first, second] < test.tau)
     alike = re.match(
-        r"the (best of )?\d methods do not differ significantly: ([^.]*\)); ", cell.answer
+        r"the (best of )?\d methods do not differ significantly: ([^.]*\)); ", cell.sentence()
     )
     if alike is not None:
         places = np.flatnonzero(ranking.tied)
@@ -269,13 +269,13 @@ def test_a_forecast_of_labels_says_that_a_level_is_for_one_look():
     some = np.where(np.arange(1000) < 60, gold, np.nan)
     gate = not_worse(counts, some, candidate="A", baseline="B", margin=0.05)
     assert gate.labels_wanted is not None
-    assert "95% is for one look: to look again at more labels, use 97.5% in both" in gate.answer
+    assert "95% is for one look: to look again at more labels, use 97.5% in both" in gate.sentence()
     leaning = np.where(np.arange(1000) % 4 == 0, 1, some)
-    step = btdagg.estimate(counts, np.where(np.isnan(some), np.nan, leaning)).next_step
+    step = btdagg.estimate(counts, np.where(np.isnan(some), np.nan, leaning)).sentence()
     assert "97.5% in both" in step or "is better" in step
     certificate = btdagg.certify(counts, some, agreement=0.9)
     assert certificate.labels_wanted is not None
-    assert "90% is for one look" in certificate.answer
+    assert "90% is for one look" in certificate.sentence()
 
 
 @pytest.mark.soak

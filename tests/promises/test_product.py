@@ -364,6 +364,7 @@ WITHOUT_A_ROW = {
     "discrete_ranked_probability_score": "arrays of probabilities",
     "paired_permutation_test, pairwise_pvalues, rank_clusters": "arrays of errors",
     "combine_pvalues, holm": "p-values",
+    "scores_table, sweep_table, basis_of, not_evaluated, with_error": "what evaluate returns",
     "fit_votes, plan_anchors": "counts of pairs, and a distribution of votes",
     "read_votes, read_labels": "every cell begins with them",
 }

@@ -11,7 +11,6 @@ import btdagg
 from btdagg.estimates import not_worse
 from btdagg.model import CalibrationWarning
 from btdagg.online import plan
-from btdagg.votes.unequal import UnequalVotes
 from refusals import refused
 
 N_ITEMS, N_LABELS = 120, 80
@@ -115,7 +114,7 @@ def test_systems_and_their_bias_say_it(cli, folder):
     found = btdagg.read_votes(votes), btdagg.read_labels(labels)
     items = found[0].items(found[1], systems=("system_a", "system_b"))
     for result in (btdagg.estimate_systems(items), btdagg.bias(items)):
-        (remark,) = (text for text in result.remarks if isinstance(text, UnequalVotes))
+        (remark,) = (text for text in result.remarks if text.code == "unequal-votes")
         assert "200 items have 2, 200 have 8" in remark
 
 
@@ -134,8 +133,8 @@ def test_python_says_it_in_remarks_and_warnings():
         not_worse(votes, labels, **sides),
         btdagg.compare(votes, votes, labels, methods=("weak", "isotonic")),
     ):
-        (remark,) = (text for text in result.remarks if isinstance(text, UnequalVotes))
-        assert (remark.n_votes, "n_votes=2" in remark) == (2, True)
+        (remark,) = (text for text in result.remarks if text.code == "unequal-votes")
+        assert (remark.values["n_votes"], "n_votes=2" in remark) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +152,12 @@ def test_python_says_it_in_remarks_and_warnings():
 def test_numbers_of_votes_that_are_nearly_equal_are_no_remark(numbers, n_votes):
     counts = np.zeros((len(numbers), 3), int)
     counts[:, 2] = numbers
-    remark = UnequalVotes.of(counts)
-    assert (None if remark is None else remark.n_votes) == n_votes
+    labels = np.resize([1, -1, 0], len(numbers))
+    with warnings.catch_warnings(action="ignore"):
+        remarks = btdagg.calibrate(counts, labels).warnings
+    assert [of.values["n_votes"] for of in remarks if of.code == "unequal-votes"] == [
+        *filter(None, [n_votes])
+    ]
 
 
 def test_two_numbers_of_votes_are_compared_on_items_that_have_both(cli, files):

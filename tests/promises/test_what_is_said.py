@@ -53,9 +53,9 @@ def test_votes_that_move_away_from_people_do_not_name_the_judge(settings):
     found = change(*two_periods(0, **settings))
     assert found.apart.low > 0 or found.apart.high < 0
     assert found.who not in ("the judge", "both")
-    assert "votes and people moved apart" in found.answer
-    assert "the judge changed" not in found.answer
-    assert "another mix of items" in found.answer
+    assert "votes and people moved apart" in found.sentence()
+    assert "the judge changed" not in found.sentence()
+    assert "another mix of items" in found.sentence()
 
 
 def test_items_judged_in_both_periods_name_the_judge_and_clear_it():
@@ -64,10 +64,10 @@ def test_items_judged_in_both_periods_name_the_judge_and_clear_it():
     assert same.n_anchors == other.n_anchors == 100
     assert same.judge.low < 0 < same.judge.high
     assert same.who == "the systems"
-    assert "no significant change of the judge" in same.answer
+    assert "no significant change of the judge" in same.sentence()
     assert other.judge.low > 0
     assert other.who in ("the judge", "both")
-    assert "the judge changed: on 100 items judged in both periods" in other.answer
+    assert "the judge changed: on 100 items judged in both periods" in other.sentence()
 
 
 def test_items_judged_again_leave_the_means_of_the_second_period():
@@ -158,7 +158,7 @@ def test_a_more_decisive_judge_is_not_called_partial(sign):
     counts, labels, x, _ = judged_alike(0, 200)
     found = btdagg.bias(counts, labels, covariates={"x": sign * x})
     assert found.covariates[0].finding == "more strongly"
-    assert "x sways the judge more than people, by" in found.answer
+    assert "x sways the judge more than people, by" in found.sentence()
     counts, labels, x, _ = judged_alike(0, 200, people_tie=0.15, judge_tie=1.6)
     less = btdagg.bias(counts, labels, covariates={"x": sign * x})
     assert less.covariates[0].finding == "less strongly"
@@ -169,7 +169,7 @@ def test_a_more_decisive_judge_does_not_prefer_the_best_system():
     found = btdagg.bias(counts, labels, covariates=None, system_a=names[:, 0], system_b=names[:, 1])
     by = {bias.of: bias.finding for bias in found.systems}
     assert by["a"] == by["d"] == "more strongly"
-    assert "further from the middle than people give" in found.answer
+    assert "further from the middle than people give" in found.sentence()
 
 
 def test_a_judge_of_grades_that_uses_more_of_the_scale_is_not_called_partial():
@@ -322,8 +322,8 @@ def test_a_certificate_of_unequal_probabilities_is_not_called_exact():
     chances = np.where(np.arange(400) % 2, 0.6, 0.3)
     gold = np.where(rng.random(400) < chances, labels, np.nan)
     found = btdagg.certify(counts, gold, agreement=0.7, probabilities=chances)
-    assert "trusted without review" in found.answer
-    assert not any("exact" in text for text in (found.answer, *found.remarks))
+    assert "trusted without review" in found.sentence()
+    assert not any("exact" in text for text in (found.sentence(), *found.remarks))
 
 
 def test_labelled_grades_that_are_less_extreme_than_the_others_are_said():

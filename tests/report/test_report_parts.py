@@ -11,9 +11,9 @@ import pytest
 from btdagg import Protocol, evaluate, read_labels, read_votes
 from btdagg.datasets import simulate
 from btdagg.evaluation import Interval, RandomSplits, Scores
+from btdagg.evaluation.scores import answers_table
 from btdagg.methods import Calibrated, MajorityVote, Threshold
 from btdagg.paper import ablate, compare_orders
-from btdagg.report.tables import answers_table
 from draws import comparison_of
 
 pytestmark = [

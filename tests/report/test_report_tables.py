@@ -11,8 +11,9 @@ import pytest
 
 from btdagg import Protocol, evaluate, read_labels, read_votes
 from btdagg._util.wording import fixed, percent, stem
-from btdagg.evaluation import RandomSplits, positional_bias
+from btdagg.evaluation import RandomSplits, positional_bias, scores_table, sweep_table, with_error
 from btdagg.evaluation.metrics import mean_interval
+from btdagg.evaluation.tables import positional_bias_table
 from btdagg.methods import MajorityVote
 from btdagg.paper import (
     ablate,
@@ -30,9 +31,8 @@ from btdagg.paper.tables import (
     tie_rate_table,
     transfer_table,
 )
-from btdagg.report import Entry, ReportTable, scores_table, sweep_table, with_error
+from btdagg.report import Entry, ReportTable
 from btdagg.report.style import wrapped
-from btdagg.report.tables import positional_bias_table
 from btdagg.votes import as_items
 from draws import transfer_of
 
@@ -82,7 +82,7 @@ def small(entries=((HOSTILE, "1"),), name="t", note="", records=({"a": 1},), n=1
 
 
 def rows_of(table):
-    return list(csv.DictReader(io.StringIO(table.csv())))
+    return list(csv.DictReader(io.StringIO(ReportTable.of(table).csv())))
 
 
 class Cells(HTMLParser):
@@ -196,7 +196,7 @@ def test_csv_holds_no_formula_and_numbers_stay_numbers():
 
 
 def test_scores_equal_the_result_and_rank_1_is_bold(evaluation):
-    table = scores_table(evaluation)
+    table = ReportTable.of(scores_table(evaluation))
     assert table.header == (
         *("task", "judge", "votes", "items", "method"), "MAE", "accuracy", "rank"
     )  # fmt: skip

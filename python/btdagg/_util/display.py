@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Displayed:
-    """A result that has tables."""
+    """A result that has `tables`, and perhaps `remarks`."""
 
     def _repr_html_(self) -> str | None:
         """Return HTML, or None without the extra `report`: a notebook then shows the repr."""

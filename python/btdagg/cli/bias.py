@@ -14,9 +14,6 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.estimate import about_drawing
 from btdagg.cli.reporting import ReportOption, show_result
-from btdagg.estimates.prediction_powered import with_remarks
-from btdagg.report.sections import write_bias
-from btdagg.report.tables import judge_bias_table
 from btdagg.votes.sides import columns_of_systems
 
 
@@ -45,5 +42,4 @@ def bias(
     found = btdagg.bias(items, covariates=reading.covariates or "auto")
     has_design = items.sampling.probabilities is not None or bool(items.is_labelled.all())
     remarks = what_is_pooled(data.votes, "takes", []) + about_drawing(data, has_design)
-    found = with_remarks(found, remarks)
-    show_result(found, judge_bias_table(found), write_bias, folder, json=json)
+    show_result(found.with_remarks(remarks), folder, json=json)

@@ -34,7 +34,7 @@ from btdagg.model.covariates import used_in_words
 from btdagg.votes.provenance import Provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from btdagg.votes.items import Items
     from btdagg.votes.votes import Votes
@@ -85,7 +85,7 @@ def calibrate(
     remarks = [*what_is_pooled(table, "fits", [panel or ""]), *items.origin.remarks, *about]
     note(
         *remarks,
-        *(f"warning: {getattr(text, 'in_options', text)}" for text in calibration.warnings),
+        *(f"warning: {text.in_options}" for text in calibration.warnings),
     )
     if json:
         print_json(
@@ -119,7 +119,7 @@ def _read(
     reading: Reading,
     n_votes: int | None,
     is_alone: bool,
-) -> tuple[Votes, Items, Mapping[str, Any], list[str]]:
+) -> tuple[Votes, Items, Mapping[str, Any], Sequence[str]]:
     from btdagg.evaluation.comparison import about_strength
 
     panel, covariates = reading.panel, reading.covariates

@@ -27,6 +27,7 @@ from btdagg.cli.common import (
 from btdagg.cli.flags import FILE, TABLE
 from btdagg.cli.reporting import ReportOption, say_where
 from btdagg.estimates.looks import worth_a_look
+from btdagg.report.sections import write_result
 
 
 def certify(
@@ -115,14 +116,12 @@ def certify(
             shown |= {"looks": len(looks.rows), "error_left": looks.after._asdict()}
         print_json(shown)
     else:
-        say(certificate.answer + (f"; wrote {output}" if output is not None else ""))
+        say(certificate.sentence() + (f"; wrote {output}" if output is not None else ""))
         if looks is not None:
             say(f"{looks}; wrote {to_label}")
     if folder is not None:
-        from btdagg.report.sections import write_certificate
-
         with folder:
-            write_certificate(folder, certificate)
+            write_result(folder, certificate)
         say_where(folder)
 
 

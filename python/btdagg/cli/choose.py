@@ -24,7 +24,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.console import write_data
 from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design, Drawing
-from btdagg.report.table import Entry
+from btdagg.result import Entry
 
 
 def choose(

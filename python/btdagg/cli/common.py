@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import typer
 
+from btdagg import remarks
 from btdagg._util.errors import InputError, expect, reworded
 from btdagg._util.files import load_any
 from btdagg.cli.console import Terminal, write_data
 from btdagg.cli.flags import TABLE, CommandLine
+from btdagg.remarks import Remark
 
 # What reads and computes is imported where it is used, so that help begins without NumPy.
 if TYPE_CHECKING:
@@ -336,29 +338,26 @@ def note(*texts: str) -> None:
 
 def what_is_pooled(
     votes: Votes, verb: str, by: Sequence[str] = (), *, missing: bool = True
-) -> list[str]:
+) -> list[Remark]:
     """Return remarks on the strength of votes, on what is pooled, and on missing votes."""
     from btdagg.votes.provenance import Provenance
     from btdagg.votes.scale import listed
     from btdagg.votes.strength import Strength
     from btdagg.votes.votes import Votes
 
-    provenance, remarks = Provenance.of(votes), []
+    provenance, about = Provenance.of(votes), []
     if isinstance(votes, Votes) and not votes.scale.mirrored:
-        remarks.append(f"votes are grades: {listed(votes.scale.points)}")
+        about.append(remarks.grades_read(listed(votes.scale.points)))
     if isinstance(votes, Votes) and votes.kind != "none":
-        remarks.append(str(Strength(votes.kind, provenance.full_margins)))
+        about.append(remarks.strength_read(str(Strength(votes.kind, provenance.full_margins))))
     for column in ("task", "judge", "template", "temperature"):
         if column in votes.columns and column not in by:
             values = votes.values(column).drop_nulls().sort().to_list()
             if len(values) > 1:
-                remarks.append(
-                    f"pooling {len(values)} values of {column} ({', '.join(values[:5])}"
-                    f"{', ...' if len(values) > 5 else ''}); --filter {column}=... {verb} one"
-                )
+                about.append(remarks.pooled_values(column, values, verb))
     if missing and votes.n_missing:
-        remarks.append(f"{votes.n_missing} votes are missing and not counted")
-    return remarks
+        about.append(remarks.missing_votes(votes.n_missing))
+    return about
 
 
 def criteria_of(votes: Votes) -> list[str]:
@@ -409,14 +408,14 @@ _NEW_JUDGE = {
 
 def say_differences(differences: Iterable[str]) -> None:
     """Print each difference on standard error, once, and how to carry a model to another judge."""
-    from btdagg.votes.provenance import OtherValues
-
     texts = [*dict.fromkeys(differences)]
     note(*(f"warning: {text}" for text in texts))
     options = [
-        _NEW_JUDGE[text.column] + quote(text.values[0])
+        _NEW_JUDGE[column] + quote(values[0])
         for text in texts
-        if isinstance(text, OtherValues) and text.column in _NEW_JUDGE and len(text.values) == 1
+        if isinstance(text, Remark) and text.code == "other-values"
+        for column, values in [(text.values["column"], text.values["values"])]
+        if column in _NEW_JUDGE and len(values) == 1
     ]
     if options:
         note(

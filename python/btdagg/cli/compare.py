@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 import typer
 
 import btdagg
+from btdagg import remarks
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg.cli.common import (
     Data,
@@ -121,7 +122,7 @@ def compare(
     for task in order:
         result = results[task]
         grouped = "" if result.n_groups == result.n_items else f" in {result.n_groups} groups"
-        say(f"{task}: {result.answer}".removeprefix(": "))
+        say(f"{task}: {result.sentence()}".removeprefix(": "))
         say(
             f"{result.n_items} labelled items{grouped}, each decided by models calibrated on "
             f"{result.n_calibration:.0f} others; p = {result.pvalue:.2g}"
@@ -147,23 +148,22 @@ def _compared(
         population=reading.population,
         covariates=covariates,
     )
-    remarks = [*remarks_on_raters(data.gold, ways[0][3]), *about_words(data.votes)]
+    about = [*remarks_on_raters(data.gold, ways[0][3]), *about_words(data.votes)]
     for way, *_, table in ways:
         apart = () if way is table else ("judge",)  # a panel
-        remarks += what_is_pooled(table, "takes", apart)
+        about += what_is_pooled(table, "takes", apart)
     for number, what in (
         (result.n_only_first, f"labelled items have no votes of {result.names[1]}"),
         (result.n_only_second, f"labelled items have no votes of {result.names[0]}"),
         (result.n_unlabelled, "items have votes but no label"),
         (result.n_fewer, f"labelled items lack votes of {' or '.join(result.names)}"),
     ):
-        remarks += [f"{number} {what} and are left out"] if number else []
+        about += [remarks.left_out_items(number, what)] if number else []
     if (other := result.other_difference) is not None:
         where = "of these items" if reading.population == "new" else "of new items like these"
-        ends = f"{other.low:+z.3f} to {other.high:+z.3f}"
-        remarks.append(f"difference {where}: {other.mean:+z.3f} ({ends})")
-    remarks += [remark.replace("n_votes=", "n=") for remark in result.remarks]
-    return result, list(dict.fromkeys(remarks))
+        about.append(remarks.other_difference(where, *other))
+    texts = [*about, *(remark.replace("n_votes=", "n=") for remark in result.remarks)]
+    return result, list(dict.fromkeys(texts))
 
 
 def _usual(votes: Votes, strength: str | None) -> tuple[Settings, Settings]:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from btdagg._util.wording import in_line, visible
 from btdagg.cli import stop_writing
-from btdagg.report.table import Entry
+from btdagg.result import Entry
 
 _WIDE = 160  # columns of a table that goes to a file or a pipe
 _STANDARD = 80  # what is printed looks the same on any terminal that is as wide

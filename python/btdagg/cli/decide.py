@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from btdagg.estimates import Certificate
-    from btdagg.evaluation.metrics import Interval
     from btdagg.online import StoppingRule
+    from btdagg.result import Interval
     from btdagg.votes.labels import Labels
     from btdagg.votes.scale import Scale
     from btdagg.votes.table import Table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import btdagg
+from btdagg import remarks
 from btdagg._util.errors import InputError, expect
 from btdagg.cli.common import (
     Data,
@@ -22,37 +23,19 @@ from btdagg.cli.common import (
     differences_said,
     model_or_panel,
     note,
-    print_json,
     say,
     what_is_pooled,
 )
-from btdagg.cli.reporting import (
-    ReportOption,
-    names,
-    print_report_table,
-    say_answer,
-    say_where,
-    show_result,
-)
+from btdagg.cli.reporting import ReportOption, names, show_result
 from btdagg.estimates import change
-from btdagg.estimates.prediction_powered import with_remarks
 from btdagg.estimates.sample_design import REQUIRED
-from btdagg.report.sections import write_change, write_estimates, write_systems
-from btdagg.report.tables.estimates import (
-    change_table,
-    differences_table,
-    estimates_table,
-    systems_table,
-)
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.remarks import Remark
 
 if TYPE_CHECKING:
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.votes.items import Items
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
-
-_MOST_COMPARED = 8  # values of a column whose differences are printed
 
 
 def estimate(
@@ -124,8 +107,7 @@ def estimate(
         two = [_of_period(period, n_votes) for period in periods]
         found = change(*two, population=reading.population)
         remarks = [text for period in periods for text in what_is_pooled(period.votes, "takes", [])]
-        found = with_remarks(found, dict.fromkeys(remarks))
-        show_result(found, change_table(found), write_change, folder, json=json)
+        show_result(found.with_remarks(dict.fromkeys(remarks)), folder, json=json)
         return
     fitted = None if model is None else model_or_panel(model)
     data = reading.data(votes, labels, fitted)
@@ -153,42 +135,29 @@ def estimate(
     if columns:
         with differences_said():
             ranked = btdagg.estimate_systems(items, population=population, model=fitted)
-        ranked = with_remarks(ranked, remarks)
-        show_result(ranked, systems_table(ranked), write_systems, folder, json=json)
+        show_result(ranked.with_remarks(remarks), folder, json=json)
         return
     with differences_said():
         estimates = btdagg.estimate(items, model=fitted, population=population)
-        estimates = with_remarks(estimates, remarks)
-    enough = None if width is None else estimates.labels_for(width)
-    note(*estimates.remarks)
-    if json:
-        more = {} if width is None else {"width": width, "labels_for": enough}
-        print_json({**estimates.as_dict(), **more})
-    else:
-        _show(estimates, by)
-        if width is not None:
-            say(_labels_for(estimates, width, enough))
-    if folder is not None:
-        with folder:
-            write_estimates(folder, estimates, by)
-        say_where(folder)
+        estimates = estimates.with_remarks(remarks)
+    if width is None:
+        show_result(estimates, folder, json=json)
+        return
+    enough = estimates.labels_for(width)
+    show_result(estimates, folder, json=json, width=width, labels_for=enough)
+    if not json:
+        say(_labels_for(estimates, width, enough))
 
 
-def about_drawing(data: Data, has_design: bool) -> list[str]:
+def about_drawing(data: Data, has_design: bool) -> list[Remark]:
     """Return remarks on how the labelled items were drawn."""
-    remarks = []
+    about = []
     gold = data.gold
     if gold.n_missing and {*REQUIRED} <= {*gold.columns}:
-        remarks.append(
-            f"{gold.n_missing} items of {gold.source} were drawn but not labelled; if people "
-            "skipped hard items, the labels are no longer a random sample"
-        )
+        about.append(remarks.undecided_labels(gold.n_missing, gold.source))
     if not has_design:
-        remarks.append(
-            f"{gold.source} does not say how its items were drawn; they are assumed to be a "
-            "simple random sample, such as btdagg choose draws"
-        )
-    return remarks
+        about.append(remarks.unknown_draw(gold.source))
+    return about
 
 
 def over_all_items(
@@ -209,14 +178,14 @@ def over_all_items(
         note(f"{name} over all items not estimated: {error}")
         return None
     # How strong they are is said beside the scores of the same votes.
-    remarks = what_is_pooled(votes.signs(), "takes", ["task"], missing=False)
+    about = what_is_pooled(votes.signs(), "takes", ["task"], missing=False)
     if items.sampling.probabilities is not None:
-        remarks.append(f"the {name} is weighted by the column probability of the labels")
-    estimates = with_remarks(estimates, remarks)
+        about.append(remarks.weighted_estimate(name))
+    estimates = estimates.with_remarks(about)
     # With a label on every item there is no judge in it.
     all_labelled = estimates.n_labels == estimates.n_items
     for remark in items.origin.remarks if all_labelled else estimates.remarks:
-        if not isinstance(remark, UnequalVotes):  # which is said of the same votes, too
+        if remark.code != "unequal-votes":  # which is said of the same votes, too
             note(f"{name}: {remark}")
     return estimates
 
@@ -225,17 +194,6 @@ def _of_period(data: Data, n_votes: int | None) -> Items:
     ids, labelled = data.votes.values("item"), data.gold.frame["item"]
     has_labels = len({*map(str, ids)} & {*map(str, labelled)}) > 0
     return data.votes.items(data.gold if has_labels else None, n_votes=n_votes)
-
-
-def _show(estimates: Estimates, by: str | None) -> None:
-    say_answer(estimates.answer)
-    print_report_table(estimates_table(estimates, by))
-    if by is not None and len(estimates.by) > _MOST_COMPARED:
-        note(
-            f"{len(estimates.by)} values of {by} are not compared here, but in --json and --report"
-        )
-    elif by is not None and (differences := differences_table(estimates, by)) is not None:
-        print_report_table(differences)
 
 
 def _labels_for(estimates: Estimates, width: float, n_labels: int | None) -> str:

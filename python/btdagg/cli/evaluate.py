@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from btdagg import remarks
 from btdagg._util.errors import InputError
 from btdagg.cli.common import (
     Json,
@@ -44,10 +45,9 @@ from btdagg.methods.registry import AGGREGATORS, aggregators_or_usual
 from btdagg.report.sections import (
     QUESTIONS,
     write_biases,
-    write_certificate,
-    write_estimates,
     write_protocols,
     write_ranking,
+    write_result,
     write_scores,
 )
 from btdagg.report.study import Study
@@ -209,7 +209,7 @@ def compare(
         *(about_strengths(evaluation.items) if is_whole else []),
     ]
     if gold.n_missing:
-        about_data.append(f"{gold.n_missing} rows of {gold.source} have no label and are left out")
+        about_data.append(remarks.unlabelled_rows(gold.n_missing, gold.source))
     evaluation = replace(evaluation, about_data=tuple(about_data))
     study = Study(evaluation, table, gold, varied=varied, progress=progress_bar, **options)
     n_parts = len(evaluation.by_key())
@@ -239,19 +239,19 @@ def show_scores(
             if is_whole:
                 write_ranking(report, study.votes, study.labels)
             if overall is not None:
-                write_estimates(report, overall, folded=True)
+                write_result(report, overall, folded=True)
             write_scores(report, study.scores)
         if not is_whole:
             raise KeyboardInterrupt
         if report is not None:
             for task, certificate in (certificates or {}).items():
-                write_certificate(report, certificate, task)
+                write_result(report, certificate, *filter(None, [task]))
             write_biases(report, study)
             write_protocols(report, study, questions)
     if report is not None:
         say_where(report)
     if printed and overall is not None:
-        say(overall.answer)
+        say(overall.sentence())
 
 
 def scores_as_json(scores: Scores, overall: Estimates | None, **settings: Any) -> dict[str, Any]:

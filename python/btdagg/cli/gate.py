@@ -27,10 +27,9 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.estimate import about_drawing
 from btdagg.cli.flags import FILE
-from btdagg.cli.reporting import print_report_table, say_answer
-from btdagg.estimates.non_inferiority import not_worse
-from btdagg.estimates.prediction_powered import with_remarks
-from btdagg.report.tables.estimates import gates_in_markdown, gates_table
+from btdagg.cli.reporting import print_table, say_answer
+from btdagg.estimates.non_inferiority import gate_properties, gates_table, not_worse
+from btdagg.report.gates import gates_in_markdown
 from btdagg.votes.table import require
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def gate(
             result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **settings)
         has_design = "probability" in data.gold.columns or result.n_labels == result.n_items
         remarks = what_is_pooled(part, "takes", [] if by is None else [by])
-        results[name] = with_remarks(result, remarks + about_drawing(data, has_design))
+        results[name] = result.with_remarks(remarks + about_drawing(data, has_design))
     gates = [{"gate": name, **result.as_dict()} for name, result in results.items()]
     if summary is not None:
         replace_file(summary, gates_in_markdown(gates))
@@ -128,12 +127,12 @@ def gate(
     note(*(f"wrote {path}" for path in (junit, summary) if path is not None))
     note(*dict.fromkeys(remark for result in results.values() for remark in result.remarks))
     if json:
-        print_json([gate | {"remarks": [*results[gate["gate"]].remarks]} for gate in gates])
+        print_json(gates)
     else:
         say_answer(
-            *(("" if by is None else f"{name}: ") + of.answer for name, of in results.items())
+            *(("" if by is None else f"{name}: ") + of.sentence() for name, of in results.items())
         )
-        print_report_table(gates_table(gates))
+        print_table(gates_table(gates))
     return int(not all(result.passed for result in results.values()))
 
 
@@ -146,7 +145,7 @@ def _in_junit(gates: Iterable[Mapping[str, Any]]) -> bytes:
         numbers: Any = {"tests": "1", "failures": str(int(failed)), "errors": "0", "skipped": "0"}
         suite = SubElement(root, "testsuite", name=name, **numbers)
         properties = SubElement(suite, "properties")
-        for key, value in gate.items():
+        for key, value in gate_properties(gate).items():
             value = printable(str(value))
             SubElement(properties, "property", name=key, value=value)
         case = SubElement(suite, "testcase", classname="btdagg.gate", name=name)

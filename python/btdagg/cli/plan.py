@@ -24,7 +24,8 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of, words_of
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.cli.reporting import print_result
+from btdagg.votes.unequal import unequal_votes_of
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -180,7 +181,7 @@ def plan(
     if output is not None:
         rule.save(output)
     remarks = [*what_is_pooled(data.votes, "plans for"), *items.origin.remarks]
-    remarks += UnequalVotes.among(items)
+    remarks += unequal_votes_of(items)
     note(*remarks)
     if json:
         names = ("kind", "n", "step", "epsilon", "price")
@@ -218,7 +219,8 @@ def plan(
         f"Forecast by number of votes and rule. At {rule.n} votes the given model decides, at "
         "fewer one fitted to these items; calls include those for a calibration set:",
     )
-    say(*str(planned).split("\n"), f"numbers of labels are those to calibrate on; {of_prior}")
+    print_result(planned)
+    say(f"numbers of labels are those to calibrate on; {of_prior}")
 
 
 def _as_json(row: Any) -> dict[str, object]:

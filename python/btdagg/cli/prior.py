@@ -10,6 +10,7 @@ import typer
 import btdagg
 from btdagg._util.errors import expect, forbid
 from btdagg._util.wording import counted
+from btdagg.remarks import Remark, used_prior
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
@@ -158,13 +159,13 @@ def words_of(*priors: AnyPrior | Literal["neighbours"], without: str = "is the p
     return f"prior: {'; '.join(whats)}; --prior none {without}"
 
 
-def priors_beside(methods: Sequence[Aggregator] | None) -> list[str]:
+def priors_beside(methods: Sequence[Aggregator] | None) -> list[Remark]:
     """Say which priors the methods of an evaluation have, if any has one."""
     with_prior: list[Any] = [of for of in methods or () if getattr(of, "prior", None) is not None]
     if not with_prior:
         return []
     without = "is the paper's fit" if with_prior[0].scale.mirrored else "is flat"
-    return [words_of(*(of.prior for of in with_prior), without=without)]
+    return [used_prior(words_of(*(of.prior for of in with_prior), without=without))]
 
 
 def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibration) -> str:

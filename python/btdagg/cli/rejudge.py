@@ -144,12 +144,11 @@ def rejudge(
         found.model.save(output)
         print_json({**found.as_dict(), **cost, "model": str(output), "run": run.as_dict()})
         return status
-    say(found.answer)
-    say(found.next_step)
+    say(found.sentence())
     if costs[0] is not None:
         old_cost = "" if costs[1] is None else f", {costs[1]:.3g} with the old judge"
         say(f"a vote costs {costs[0]:.3g}{old_cost}")
-    note(*found.warnings)
+    note(*found.remarks)
     found.model.save(output)
     say(f"wrote {output}")
     return status

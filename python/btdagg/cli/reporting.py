@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,14 +20,16 @@ from btdagg.cli.common import err, note, out, print_json, say, say_in_words
 from btdagg.cli.flags import CommandLine
 from btdagg.evaluation import RandomSplits
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.report.table import ReportTable
-from btdagg.report.tables.scores import answers_table, scores_table
+from btdagg.report.sections import write_result
+from btdagg.result import Exhibit, Result, ResultTable
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Scores
     from btdagg.project import Project
-    from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
+
+
+_MOST_ROWS = 28  # of a table after the first: the differences of 8 values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,28 +90,35 @@ def say_where(report: ReportFolder) -> None:
 
 
 def show_result(
-    result: Any,
-    table: ReportTable,
-    write: Callable[[ReportFolder, Any], None],
-    report: ReportFolder | None,
-    *,
-    json: bool,
+    result: Result, report: ReportFolder | None = None, *, json: bool, **more: Any
 ) -> None:
-    """Print a result, its answer first, or as JSON, and write its section of a report."""
+    """Print a result, its sentence first, or as JSON, and write its section of a report.
+
+    `more` are further values for JSON.
+    """
     note(*result.remarks)
     if json:
-        print_json(result.as_dict())
+        print_json({**result.as_dict(), **more})
     else:
-        say_answer(result.answer)
-        print_report_table(table)
+        print_result(result)
     if report is not None:
         with report:
-            write(report, result)
+            write_result(report, result)
         say_where(report)
 
 
-def print_report_table(table: ReportTable) -> None:
-    """Print a table of a report on the terminal."""
+def print_result(result: Result) -> None:
+    """Print the sentence of a result, and its tables; of further tables those of a few rows."""
+    say_answer(result.sentence())
+    for place, table in enumerate(result.tables()):
+        if place > 0 and len(table.rows) > _MOST_ROWS:
+            note(f"{table.title}: {len(table.rows)} rows, which --json and --report show")
+        else:
+            print_table(table)
+
+
+def print_table(table: ResultTable) -> None:
+    """Print a table on the terminal."""
     out.print(table.title, style="bold", soft_wrap=True)
     out.print_rows(table.header, table.rows, table.n_label_columns)
     say_in_words(table.note)
@@ -117,7 +126,7 @@ def print_report_table(table: ReportTable) -> None:
 
 
 def show_exhibits(
-    exhibits: Iterable[ReportTable | ReportFigure],
+    exhibits: Iterable[Exhibit],
     report: ReportFolder | None,
     *section: str,
     json: bool,
@@ -125,14 +134,14 @@ def show_exhibits(
 ) -> None:
     """Print the tables among the exhibits, and write all of them to a section of a report."""
     exhibits = list(exhibits)
-    tables = [exhibit for exhibit in exhibits if isinstance(exhibit, ReportTable)]
+    tables = [exhibit for exhibit in exhibits if isinstance(exhibit, ResultTable)]
     note(*(remarks or ()))
     if json:
         more = {} if remarks is None else {"remarks": list(remarks)}
         print_json({**{table.name: list(table.records) for table in tables}, **more})
     else:
         for table in tables:
-            print_report_table(table)
+            print_table(table)
     if report is not None:
         with report:
             report.section(*section)
@@ -176,12 +185,12 @@ def say_answer(*answers: str) -> None:
 
 
 def print_scores(evaluation: Scores) -> None:
-    """Print the answer, a line for each method in each cell, the averages and remarks."""
-    say_answer(evaluation.answer)
-    table = scores_table(evaluation)
-    out.print_rows(table.header, table.rows, table.n_label_columns)
-    say_in_words(table.note)
+    """Print the sentence, a line for each method in each cell, the averages and remarks."""
+    say_answer(evaluation.sentence())
+    answers, scores = evaluation.tables()
+    out.print_rows(scores.header, scores.rows, scores.n_label_columns)
+    say_in_words(scores.note)
     if not evaluation.cells[0].scale.mirrored:
         out.print("")
-        print_report_table(answers_table(evaluation))
+        print_table(answers)
     note(*evaluation.remarks)

@@ -23,14 +23,17 @@ from btdagg.cli.common import (
 from btdagg.cli.flags import TABLE
 from btdagg.cli.reporting import ReportOption, show_exhibits
 from btdagg.evaluation import positional_bias
-from btdagg.report import figures, tables
-from btdagg.report.table import Entry, ReportTable, Row
+from btdagg.evaluation.tables import positional_bias_table
+from btdagg.report import figures
+from btdagg.result import Entry, ResultTable, Row
 from btdagg.votes.orders import about_orders
 from btdagg.votes.source import is_store
 from btdagg.votes.words import about_words
 
 if TYPE_CHECKING:
-    from btdagg.report.sections import Exhibits
+    from collections.abc import Iterator
+
+    from btdagg.result import Exhibit
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 
@@ -104,23 +107,23 @@ def votes(
         note(*about_words(table), *about_orders(table))
 
 
-def _exhibits(table: Votes) -> Exhibits:
+def _exhibits(table: Votes) -> Iterator[Exhibit]:
     judge = [column for column in ("judge",) if column in table.columns]
     yield _counts(table, judge)
     if "order" in table.columns and len(table.scale.mode.orders) > 1:
         yield from bias_by_judge(table)
 
 
-def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> Exhibits:
+def bias_by_judge(table: Votes, *more: str, gold_ties: Labels | None = None) -> Iterator[Exhibit]:
     """Yield the figure, if there is anything to draw, and the table of the positional bias."""
     by = [column for column in ("judge", *more) if column in table.columns]
     bias = positional_bias(table, by=by, gold_ties=gold_ties)
     if any(row.interval for row in bias):
         yield figures.positional_bias_figure(bias)
-    yield tables.positional_bias_table(bias, by)
+    yield positional_bias_table(bias, by)
 
 
-def _counts(table: Votes, judge: list[str]) -> ReportTable:
+def _counts(table: Votes, judge: list[str]) -> ResultTable:
     points = table.columns_of_counts
     if table.scale.mirrored:  # A first
         points = dict(reversed([*points.items()]))
@@ -147,7 +150,7 @@ def _counts(table: Votes, judge: list[str]) -> ReportTable:
             cells[_LETTERS.get(column, column)] = f"{100 * number / max(n_votes, 1):.1f}"
         rows.append(Row(labels, cells, [record | sums]))
     note = "Shares are in percent of the votes that are not missing."
-    return ReportTable.of_rows("votes", "Votes", note, (*tasks, "judge"), rows)
+    return ResultTable.of_rows("votes", "Votes", note, (*tasks, "judge"), rows)
 
 
 def _show_store(store: str, *, json: bool = False) -> None:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
-from btdagg import _core
+from btdagg import _core, remarks
 from btdagg._util.display import Drawn
 from btdagg._util.errors import InputError, expect, of_kind
-from btdagg._util.extras import as_frame
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.folds import numbered
-from btdagg._util.lazy import pl
-from btdagg._util.readable import Readable, readable
+from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_groups,
     as_integer,
@@ -28,7 +26,7 @@ from btdagg._util.validation import (
     distinct_rows,
     require_rows,
 )
-from btdagg._util.wording import in_lines
+from btdagg._util.wording import fixed
 from btdagg.estimates.mean import effective_number, labelled_mean
 from btdagg.estimates.population import (
     PredictedItems,
@@ -46,13 +44,15 @@ from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.panel import PanelModel
+from btdagg.remarks import Remark
+from btdagg.result import Curve, CurveFigure, Entry, Panel, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Draw, Items
 from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.standings import known_by_itself
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ _SHARES = ("coverage", "agreement", "low", "threshold")
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(SavedAsJson, Drawn, Readable):
+class Certificate(SavedAsJson, Drawn, Result):
     """Which items can be trusted without a look, and what that rests on.
 
     With probability `confidence`, people agree with at least a share `agreement` of the labels of
@@ -147,7 +147,7 @@ class Certificate(SavedAsJson, Drawn, Readable):
     within: int = 0
     scale: Scale = PAIRS
     label_scale: Scale = PAIRS
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[Remark, ...] = field(default=())
     n_votes: int | tuple[int, ...] | None = None
     profile: VoteProfile | None = None
     low_unlabelled: float | None = None
@@ -245,9 +245,8 @@ class Certificate(SavedAsJson, Drawn, Readable):
         # No probability is 2: infinity has no literal.
         return trusted_to_sql(self.model, dialect, min(threshold, 2.0), **columns)
 
-    @property
-    def answer(self) -> str:
-        """Which share of the items is trusted, at what agreement, in a sentence."""
+    def sentence(self) -> str:
+        """Return which share of the items is trusted, at what agreement."""
         promise = f"agree with people in at least {100 * self.agreement:.4g}% of cases"
         if self.within:
             promise = promise.replace("agree", f"are within {self.within} of the grade", 1)
@@ -269,21 +268,58 @@ class Certificate(SavedAsJson, Drawn, Readable):
             takes += f"; {of_one_look(self.confidence)}"
         return f"with {labels} no items can be certified to {promise}; {takes}"
 
-    def __str__(self) -> str:
-        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return how often the surest items agree with people, and which of them are certified."""
+        rows = [
+            Row(
+                (f"{100 * point.coverage:.3g}%",),
+                {
+                    "agreement": Entry(fixed(point.agreement), point.coverage <= self.coverage),
+                    "lower bound": fixed(point.low),
+                    "labels": f"{point.n_labels:,}",
+                    "least confidence": fixed(point.threshold),
+                },
+                [point._asdict()],
+            )
+            for point in self.curve
+        ]
+        note = (
+            f"Each bound ({100 * self.confidence:.4g}%) is valid for a row chosen in advance, not "
+            "for one picked from this table."
+        )
+        title = "Agreement with people of the most certain items"
+        return (ResultTable.of_rows("certificate", title, note, ("surest",), rows),)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the certificate and its model as plain values."""
+    def figure(self) -> CurveFigure | None:
+        """Return the agreement with people of the surest items against their share of all."""
+        if not self.curve:
+            return None
+        coverage, agreement, low, *_ = np.array(self.curve).T * 100
+        panel = Panel(
+            {"labelled items": Curve(coverage, agreement, low)},
+            "share of items in percent, most certain first",
+            "agreement in percent",
+            x_line=100 * self.coverage or None,
+            y_line=100 * self.agreement,
+        )
+        note = (
+            "Agreement with people of the most certain labels, by their share of all items, shaded "
+            f"down to {100 * self.confidence:.4g}% lower bounds. The bounds are pointwise: each is "
+            "valid for a point chosen in advance, not for one picked from this figure."
+        )
+        return CurveFigure("certificate", "Agreement by coverage", note, (panel,))
+
+    def values(self) -> dict[str, Any]:
+        """Return the certificate and its model."""
         saved = of_kind(self.model, FittedModel, "model", "a model of btdagg, which can be saved")
-        model = saved.FILE.with_header(saved.as_dict())
+        values = super().values()
         # The model comes last: a file is told by its first format.
-        of_model = ("model", "scale", "label_scale")
-        fields = {name: value for name, value in vars(self).items() if name not in of_model}
-        return {**fields, "model": model}
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return a row for each point of the curve, the surest items first."""
-        return as_frame([point._asdict() for point in self.curve])
+        for name in ("model", "scale", "label_scale"):
+            values.pop(name, None)
+        values["curve"] = [[*point] for point in self.curve]
+        values["profile"] = None if self.profile is None else [*self.profile]
+        values["remarks"] = self.remarks
+        return values | {"model": saved.FILE.with_header(saved.as_dict())}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Certificate:
@@ -297,9 +333,10 @@ class Certificate(SavedAsJson, Drawn, Readable):
             "curve": tuple(CurvePoint(*point) for point in fields["curve"]),
             "n_votes": tuple(most) if isinstance(most := fields["n_votes"], list) else most,
             "profile": None if (raw := fields["profile"]) is None else VoteProfile.from_list(raw),
-            "remarks": tuple(fields["remarks"]),
+            "remarks": tuple(map(Remark, fields["remarks"])),
         }
-        certificate = cls(**{**fields, **made})
+        read = {name: value for name, value in fields.items() if name != "sentence"}
+        certificate = cls(**{**read, **made})
         certificate._require_possible()
         return certificate
 
@@ -474,10 +511,10 @@ def certify(
     is_like = not population.remarks_on_sizes
     can_tell = n >= _LEAST_LABELS and is_like
     passed = [*takewhile(lambda point: point.low >= agreement, curve)] * can_tell
-    wanted, unequal = None, UnequalVotes.of(array)
+    wanted, unequal = None, unequal_votes(array)
     # Other labels would be drawn with probabilities, not known which; and where one model cannot
     # serve all labelled items, more labels do not help.
-    is_equal = UnequalVotes.of(array[is_labelled]) is None
+    is_equal = unequal_votes(array[is_labelled]) is None
     if not passed and is_like and probabilities is None and is_equal:
         promise = agreement, confidence
         wanted = _labels_wanted(of_rows, population, n_items, expected, agrees, *promise)
@@ -773,18 +810,12 @@ def _correction(expected: Floats, agrees: Floats, weights: Floats) -> tuple[Floa
     return coefficients, np.linalg.inv(curvature)
 
 
-def _remarks(population: PredictedItems) -> tuple[str, ...]:
+def _remarks(population: PredictedItems) -> tuple[Remark, ...]:
     sample = population.sample()
-    remarks = population.remarks
+    about = population.remarks
     if not population.is_fixed:
-        remarks.append(
-            "the model was calibrated on the same labels that certify it (cross-fitted by group), "
-            "so the confidence is approximate, which a model from other labels avoids"
-        )
+        about.append(remarks.same_labels())
     n_equal = min(sample.degrees_of_freedom + 1, _effective_groups(population))
     if population.groups is not None and n_equal < _LEAST_GROUPS - _ROUNDING:
-        remarks.append(
-            f"groups of unequal size count as only {n_equal:.3g} groups, and a certificate needs "
-            f"{_LEAST_GROUPS}: label items of more groups"
-        )
-    return tuple(remarks)
+        about.append(remarks.unequal_groups(n_equal, _LEAST_GROUPS))
+    return tuple(about)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import InputError, expect
 from btdagg._util.extras import as_frame
-from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_number, finite_counts
-from btdagg._util.wording import in_lines
+from btdagg._util.wording import pvalue
 from btdagg.estimates.mean import (
     NOTHING,
     DomainMean,
@@ -31,8 +31,10 @@ from btdagg.estimates.population import (
 from btdagg.estimates.prediction_powered import Difference
 from btdagg.evaluation.significance import t_quantile
 from btdagg.model.intervals import as_level
+from btdagg.remarks import Remark
+from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.items import SIMPLE, Items
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +46,7 @@ _FEWEST = 10  # groups of anchors, for an interval
 
 
 @dataclass(frozen=True)
-class Change(Readable):
+class Change(Result):
     """The change from one period to the next: of people, of votes, and of the judge.
 
     Votes and people also move apart where the judge is the same: if it is more or less decisive
@@ -78,7 +80,7 @@ class Change(Readable):
         By period what people say of all items, and the mean vote; without labels nothing.
     ends : tuple of two float
         The least and the greatest value of the quantity.
-    remarks : tuple of str
+    remarks : tuple of Remark
     """
 
     quantity: str
@@ -93,7 +95,7 @@ class Change(Readable):
     n_anchors: int = 0
     bounds: tuple[float, float] | None = None
     most_of_judge: float | None = None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     means: dict[str, tuple[MeanEstimate, float]] = field(default_factory=dict)
     ends: tuple[float, float] = (-1.0, 1.0)
 
@@ -110,9 +112,8 @@ class Change(Readable):
         is_open = self.people is None or _is_significant(self.apart)
         return "cannot tell" if is_open else "nothing"
 
-    @property
-    def answer(self) -> str:
-        """How people's mean changed, how far votes moved from it, and whether the judge changed."""
+    def sentence(self) -> str:
+        """Return how people's mean changed, how far votes moved from it, and the judge."""
         level, of_votes = f"{100 * self.level:.4g}% interval ", f"by votes alone {self.votes:+z.3f}"
         old, new = self.names
         if self.people is None:
@@ -153,22 +154,66 @@ class Change(Readable):
                 texts.append("items judged in both periods would tell whether it is the judge")
         return "; ".join(texts)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers and the sentence as plain values."""
-        parts = {"people": self.people, "apart": self.apart, "judge": self.judge}
-        of_parts = {name: None if part is None else part.as_dict() for name, part in parts.items()}
+    def values(self) -> dict[str, Any]:
+        """Return all numbers, and whose change is significant."""
         means = {k: people.as_dict() | {"votes": v} for k, (people, v) in self.means.items()}
-        values = vars(self) | of_parts | {"means": means, "who": self.who, "sentence": self.answer}
-        return {k: [*v] if isinstance(v, tuple) else v for k, v in values.items()}
+        return super().values() | {"means": means, "who": self.who}
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the change of people, of votes, and of the judge."""
+        parts = {
+            "people": self.people,
+            "votes": None,
+            "votes less people": self.apart,
+            f"the judge, on {self.n_anchors:,} items judged in both": self.judge,
+        }
+        rows = []
+        for name, change in parts.items():
+            if name == "votes":
+                cells = {"change": f"{self.votes:+z.3f}", "p": ""}
+                rows.append(Row((name,), cells, [{"value": self.votes}]))
+            elif change is not None:
+                entry = Entry(_shown(change), _is_significant(change))
+                cells_of_change: dict[str, str | Entry] = {"change": entry}
+                cells_of_change["p"] = pvalue(change.pvalue)
+                rows.append(Row((name,), cells_of_change, [change.as_dict()]))
+        note = (
+            f"Change of {self.quantity} from {self.names[0]} to {self.names[1]}, with "
+            f"{100 * self.level:.3g}% intervals; bold: the interval excludes 0. Votes less people: "
+            "by how much they moved apart, which a judge that is the same can do too, if it is "
+            "more or less decisive than people or the mix of items changed."
+        )
+        return (ResultTable.of_rows("change", "What changed", note, ("of",), rows),)
+
+    def figure(self) -> IntervalFigure | None:
+        """Return what people and the judge say of each period; None without labels."""
+        if not self.means:
+            return None
+        points = {
+            name: {
+                "people": Interval(people.value, people.low, people.high),
+                "votes": Interval(vote, vote, vote),
+            }
+            for name, (people, vote) in self.means.items()
+        }
+        is_net = self.ends[0] < 0
+        return IntervalFigure(
+            "change",
+            "Before and after the change",
+            f"People, with {100 * self.level:.3g}% intervals, and votes alone, by period.",
+            points,
+            ("people", "votes"),
+            self.quantity,
+            ("B is better", "A is better") if is_net else None,
+            1,
+            None if is_net else self.ends,
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """Return a row each for people, for votes less people, and for the judge."""
         parts = {"people": self.people, "apart": self.apart, "judge": self.judge}
         rows = [{"of": name, **part.as_dict()} for name, part in parts.items() if part is not None]
         return as_frame(rows)
-
-    def __str__(self) -> str:
-        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
 
 
 def change(
@@ -266,9 +311,9 @@ def change(
     )
     predicted = _predicted(joined, (after, before), is_after, population)
     unequal = [
-        remark.within(f"{name}: ")
+        remark.within(name)
         for name, items in zip(names, (before, after), strict=True)
-        for remark in UnequalVotes.among(items)
+        for remark in unequal_votes_of(items)
     ]
     less = replace(
         predicted,
@@ -312,7 +357,7 @@ def _predicted(
 
 def _judged_again(
     before: Items, after: Items, level: float
-) -> tuple[Difference | None, NDArray[np.bool_], list[str]]:
+) -> tuple[Difference | None, NDArray[np.bool_], list[Remark]]:
     """Change of the votes on the items in both periods; which of the second these are; remarks."""
     rows = {str(name): row for row, name in enumerate(before.ids)}
     first = np.array([rows.get(str(name), -1) for name in after.ids], dtype=np.int64)
@@ -320,26 +365,20 @@ def _judged_again(
     n = int(is_again.sum())
     if not n:
         return None, is_again, []
-    counted = "their labels count in both"
-    if 2 * n <= len(after):
-        counted = "they count in the first, and show whether the judge changed"
-    remarks = [f"{n:,} items are in both periods; {counted}"]
+    about = [remarks.shared_items(n, count_in_both=2 * n > len(after))]
     groups = np.arange(n)
     if before.group is not None:
         groups = as_groups(before.group, "before", len(before))[first[is_again]]
     sample = LabelledSample.of(np.ones(n), groups, n, "new", None)
     if sample.n_groups < _FEWEST:
-        remarks.append(
-            f"items judged in both periods are of {sample.n_groups} groups; {_FEWEST} would show "
-            "whether the judge changed"
-        )
-        return None, is_again, remarks
+        about.append(remarks.few_shared_groups(sample.n_groups, _FEWEST))
+        return None, is_again, about
     of_items = _values(before)
     moved = labelled_mean(_values(after)[is_again] - of_items[first[is_again]], sample)
     points = quantities_of(before.label_scale)[main_of(before.label_scale)]
     span = float(max(points) - min(points))
     mean = DomainMean(moved, moved, sample, n, (-span, span))
-    return _difference([NOTHING, mean], level), is_again, remarks
+    return _difference([NOTHING, mean], level), is_again, about
 
 
 def _values(items: Items) -> Floats:

@@ -17,7 +17,7 @@ from btdagg.votes.items import Facts, Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.standings import sources_of, systems_in
 from btdagg.votes.table import PLACE, counts_of, facts_of
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def decisions(
     columns = decided_columns(by, counts, probabilities=probabilities, covariates=known)
     # A rule and a certificate know of votes that stopped early.
     is_plain = rule is None and certificate is None and model.provenance is not None
-    if is_plain and (unequal := UnequalVotes.of(counts)):
+    if is_plain and (unequal := unequal_votes(counts)):
         warn_of([unequal])
     if certificate is not None:  # whose model may decide otherwise by labels of looks
         decider: Any = certificate.model

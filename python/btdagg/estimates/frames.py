@@ -15,13 +15,14 @@ from btdagg.estimates.deciding import decisions
 from btdagg.model.calibration import calibrate
 from btdagg.model.calibration_set import quiet, warn_of
 from btdagg.project import Project
+from btdagg.remarks import code_of
 from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
-from btdagg.votes.labels import Labels, OnRaters, read_labels
+from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import parts_of_column, read_table, read_tables, said
 from btdagg.votes.table import NUMBER, Table, counts_of
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import SHOWN
 
@@ -155,9 +156,9 @@ def decided_frame(
     if agreement is not None:
         certificate = certify(votes, people, agreement=agreement)
         if certificate.threshold is None:
-            remarks.append(certificate.answer)
+            remarks.append(certificate.sentence())
         else:  # what is made of raters was said of the labels
-            remarks += [text for text in certificate.remarks if not isinstance(text, OnRaters)]
+            remarks += [text for text in certificate.remarks if text.code != "raters-disagree"]
     decided = decisions(votes, model, certificate=certificate)
     grades = people.scale.values
     shares = decided.select(f"p_{name}" for name in model.label_names).to_numpy()
@@ -167,8 +168,8 @@ def decided_frame(
     decided = decided.with_columns(probability=probability)
     of_promise = ["trusted"] if agreement is not None else []
     shown = decided.select("item", "label", "source", "probability", *of_promise)
-    remarks = [text for text in remarks if not isinstance(text, UnequalVotes)]
-    unequal = UnequalVotes.of(counts_of(decided, [*votes.scale.columns]))  # of all items, once
+    remarks = [text for text in remarks if code_of(text) != "unequal-votes"]
+    unequal = unequal_votes(counts_of(decided, [*votes.scale.columns]))  # of all items, once
     remarks += [] if unequal is None else [unequal]
     return shown, tuple(dict.fromkeys(remarks))
 

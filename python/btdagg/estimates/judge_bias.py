@@ -9,23 +9,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.display import Drawn
 from btdagg._util.errors import expect, forbid
-from btdagg._util.extras import as_frame
-from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, finite_counts
-from btdagg._util.wording import in_lines
+from btdagg._util.wording import pvalue
 from btdagg.estimates.mean import numbers_of
 from btdagg.estimates.population import PredictedItems, items_of, require_same_points, vote_shares
 from btdagg.estimates.regression import Regression
 from btdagg.evaluation.significance import t_pvalues, t_quantile
 from btdagg.model.intervals import as_level
+from btdagg.remarks import Remark
+from btdagg.result import (
+    Curve,
+    CurveFigure,
+    Entry,
+    Interval,
+    IntervalFigure,
+    Panel,
+    Result,
+    ResultTable,
+    Row,
+)
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import known_by_itself
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes_of
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -37,6 +48,7 @@ if TYPE_CHECKING:
 
 TWICE = "twice as long"
 _DOUBLING = math.log(2)
+_WHO = ("people", "judge")
 _N_POINTS = 33  # of a line that is drawn
 _ROUNDING = 1e-9
 _FEW = 4.0  # degrees of freedom of a slope
@@ -99,7 +111,7 @@ class Bias(Readable):
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeBias(Drawn, Readable):
+class JudgeBias(Drawn, Result):
     """Covariates and systems that a judge follows more, or less, than people do.
 
     Attributes
@@ -111,7 +123,7 @@ class JudgeBias(Drawn, Readable):
         Unit of the numbers: wins, passes where the scale is 0 and 1, or points of the scale.
     level : float
         Simultaneous confidence level, of all covariates and of all systems.
-    remarks : tuple of str
+    remarks : tuple of Remark
     """
 
     covariates: tuple[Bias, ...]
@@ -121,11 +133,10 @@ class JudgeBias(Drawn, Readable):
     n_groups: int
     unit: str
     level: float
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
-    @property
-    def answer(self) -> str:
-        """The judge's biases, in sentences."""
+    def sentence(self) -> str:
+        """Return the judge's biases."""
         texts = [self._of_covariate(bias) for bias in self.covariates]
         beginnings = {
             "favours": f"more {self.units} than people give",
@@ -178,22 +189,57 @@ class JudgeBias(Drawn, Readable):
         value, low, high = (f"{times * end:{'+' * signed}.{digits}f}" for end in slope)
         return f"{value} (no interval)" if math.isnan(slope.low) else f"{value} ({low} to {high})"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all numbers as plain values."""
-        names = ("n_items", "n_labels", "n_groups", "unit", "level")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "covariates": [bias.as_dict() for bias in self.covariates],
-            "systems": [bias.as_dict() for bias in self.systems],
-            "remarks": list(self.remarks),
-        }
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return what people and the judge give for covariates and systems."""
+        rows = []
+        for bias in (*self.covariates, *self.systems):
+            step = f"a response {bias.step}" if bias.step else bias.of
+            numbers = {name: getattr(bias, name) for name in ("people", "judge", "difference")}
+            cells: dict[str, str | Entry] = {
+                name: self.said(slope, signed=bool(bias.step) or name == "difference")
+                for name, slope in numbers.items()
+            }
+            cells["difference"] = Entry(str(cells["difference"]), bias.finding != "not told")
+            cells |= {"p": pvalue(bias.pvalue), "finding": bias.finding}
+            rows.append(Row((step,), cells, [bias.as_dict()]))
+        together = " together" if max(len(self.covariates), len(self.systems)) > 1 else ""
+        note = (
+            f"In {self.units}: for a covariate the slope, for a system the score of its responses, "
+            f"on {self.n_labels:,} labelled items. {100 * self.level:.3g}% intervals{together}; "
+            "bold: the interval of the difference excludes 0. More or less strongly: the same "
+            "direction as people, as with any judge that is merely more or less decisive."
+        )
+        return (ResultTable.of_rows("bias", "The judge compared with people", note, ("of",), rows),)
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return a row for each covariate and system."""
-        return as_frame([bias.as_dict() for bias in (*self.covariates, *self.systems)])
+    def figure(self) -> IntervalFigure | CurveFigure:
+        """Return lines of people and the judge over each covariate; without any, the systems."""
+        level, unit = f"{100 * self.level:.3g}%", 1 if self.unit == "point" else 100
+        label = {"win": "wins in percent", "pass": "passes in percent", "point": "points"}[
+            self.unit
+        ]
+        if not self.covariates:
+            points = {
+                bias.of: {who: Interval(*getattr(bias, who)) for who in _WHO}
+                for bias in self.systems
+            }
+            title = "Scores of systems by people and by the judge"
+            note = f"Scores of each system by people and by the judge, with {level} intervals."
+            return IntervalFigure("bias", title, note, points, _WHO, label, None, unit)
+        note = f"Least-squares lines with {level} bands, at fixed values of the other covariates."
+        panels = tuple(_panel(bias, unit, label) for bias in self.covariates)
+        limits = None if unit == 1 else (0.0, 100.0)  # bands of a line go on, shares do not
+        return CurveFigure("bias", "Slopes of people and of the judge", note, panels, limits)
 
-    def __str__(self) -> str:
-        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
+
+def _panel(bias: Bias, unit: int, label: str) -> Panel:
+    curves = {}
+    for who in _WHO:
+        x, middle, low, high = bias.lines[who].T
+        curves[who] = Curve(x, unit * middle, unit * low, unit * high)
+    x_label, in_logs = bias.of, bias.step == TWICE
+    if in_logs:
+        x_label = "times as long" if x[0] < 0 else "characters"
+    return Panel(curves, x_label, label, x_line=0.0 if x[0] < 0 < x[-1] else None, in_logs=in_logs)
 
 
 def bias(
@@ -318,13 +364,12 @@ class _Labelled(NamedTuple):
 
 
 def _of_covariates(
-    sample: _Labelled, known: Mapping[str, Floats], level: float, remarks: list[str]
+    sample: _Labelled, known: Mapping[str, Floats], level: float, about: list[Remark]
 ) -> tuple[Bias, ...]:
     columns = np.column_stack([values[sample.rows] for values in known.values()])
     kept = ~np.isnan(columns).any(axis=1)
     if not kept.all():
-        names = ", ".join(known)
-        remarks.append(f"{(~kept).sum():,} labelled items without {names} are left out")
+        about.append(remarks.unknown_covariate(int((~kept).sum()), [*known]))
     columns, d = columns[kept], len(known)
     n, weights = len(columns), np.sqrt(sample.weights[kept] / sample.weights[kept].mean())
     centre, constant = np.zeros(d), np.ones((n, int(not sample.mirrored)))
@@ -358,9 +403,7 @@ def _of_covariates(
     found = []
     for place, (name, values) in enumerate(zip(known, columns.T, strict=True)):
         if fit.freedom[place] < _FEW:
-            remarks.append(
-                f"few labelled items differ in {name}; its interval has not been tested with so few"
-            )
+            about.append(remarks.rare_covariate(name))
         size, step = _step(name, values, float(spread[place]))
         times = size / spread[place]
         quantile = t_quantile(level, fit.freedom[place])
@@ -424,13 +467,13 @@ def _finding(
 
 
 def _of_systems(
-    items: Items, systems: NDArray[Any], level: float, remarks: list[str]
+    items: Items, systems: NDArray[Any], level: float, about: list[Remark]
 ) -> tuple[Bias, ...]:
     names, codes = np.unique(systems.astype(str), return_inverse=True)
     codes = codes.reshape(systems.shape)
     mirrored, shares = items.scale.mirrored, vote_shares(items)
     predicted = PredictedItems.of(items, *codes.T)
-    remarks += [*UnequalVotes.among(items), *predicted.remarks]
+    about += [*unequal_votes_of(items), *predicted.remarks]
     of_rows = shares[np.unique(predicted.place, return_index=True)[1]]
     less = replace(
         predicted,
@@ -455,7 +498,7 @@ def _of_systems(
                 predictions.domain(mine)[quantity] for predictions in (predicted, less)
             )
         if not of_both.sample.has_spread:
-            remarks.append(f"{name} has labels of fewer than two groups, and is left out")
+            about.append(remarks.one_group_of_system(name))
             continue
         span = points[-1] - points[0]
         gap = replace(of_both, ends=(-span, span), raters_worth=None).estimate(level)

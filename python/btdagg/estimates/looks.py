@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import forbid
 from btdagg._util.readable import readable
 from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
 from btdagg.estimates.mean import effective_number, labelled_mean, limits_of
 from btdagg.estimates.population import PredictedItems, Predictor, calibrated, items_of
-from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.significance import t_quantile
 from btdagg.model.intervals import as_level
+from btdagg.result import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,13 +155,11 @@ def worth_a_look(
         quantile = t_quantile(_LEVEL, sample.degrees_of_freedom)
         low, high = limits_of(mean.value, np.array([worth]), quantile, ends)
         intervals.append(Interval(*(unlabelled * end for end in (mean.value, low[0], high[0]))))
-    remarks = population.remarks
+    about = population.remarks
     if not population.is_fixed:
-        remarks.append(
-            "errors are cross-fitted: each item is decided by a model calibrated without its group"
-        )
+        about.append(remarks.cross_fitted_errors())
     before_looks, after_looks = intervals
-    return Looks(rows, falls[rows], before_looks, after_looks, tuple(remarks))
+    return Looks(rows, falls[rows], before_looks, after_looks, tuple(about))
 
 
 def _refits(population: PredictedItems, prior: Any) -> Iterator[NDArray[np.float64]]:

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import expect, forbid
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import Readable
 from btdagg._util.validation import as_number
-from btdagg._util.wording import in_lines
+from btdagg._util.wording import fixed
 from btdagg.estimates.mean import limits_at
 from btdagg.estimates.population import NET, items_of, said_of
 from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.significance import number_to_tell, of_one_look
+from btdagg.remarks import Remark
+from btdagg.result import Entry, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.join import require_labels
@@ -26,6 +28,8 @@ from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from btdagg.estimates.mean import Population
     from btdagg.estimates.prediction_powered import Estimates
     from btdagg.votes.labels import Labels
@@ -36,7 +40,7 @@ _OF_ITEMS = ("groups", "probabilities", "units", "strata", "scale", "label_scale
 
 
 @dataclass(frozen=True)
-class NonInferiority(Readable):
+class NonInferiority(Result):
     """Whether a candidate is not worse than a baseline by more than a margin, and why.
 
     Attributes
@@ -60,7 +64,7 @@ class NonInferiority(Readable):
         one, or if labelling all items would not be enough.
     items_wanted : int or None
         About how many labelled items would, where labels of all present items would not.
-    remarks : tuple of str
+    remarks : tuple of Remark
     population : "new" or "finite"
         Whether bounds are for new items, or of these.
     """
@@ -76,7 +80,7 @@ class NonInferiority(Readable):
     n_items: int
     n_labels: int
     labels_wanted: int | None
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     population: Population = "new"
     items_wanted: int | None = None
 
@@ -92,19 +96,15 @@ class NonInferiority(Readable):
         """Whether the candidate is not worse: what is inconclusive has not passed."""
         return self.outcome == "not worse"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the outcome, the message and the numbers, without what there is not."""
-        values = vars(self) | {"remarks": "; ".join(self.remarks), "outcome": self.outcome}
-        values["message"] = str(self).replace("\n", "; ")
-        return {name: value for name, value in values.items() if value not in (None, "")}
+    def values(self) -> dict[str, Any]:
+        """Return the outcome and the numbers, without those that there are not."""
+        values = super().values() | {"outcome": self.outcome}
+        said = [self.sentence(), *(f"remark: {text}" for text in self.remarks)]
+        values["message"] = "; ".join(said)
+        return {name: value for name, value in values.items() if value is not None}
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return the outcome, the message and the numbers as one row."""
-        return as_frame([self.as_dict()])
-
-    @property
-    def answer(self) -> str:
-        """The outcome, its numbers and what more labels would tell, in a sentence."""
+    def sentence(self) -> str:
+        """Return the outcome, its numbers and what more labels would tell."""
         lower, upper = f"{self.lower:+z.3f}", f"{self.upper:+z.3f}"
         both = f"bounds {lower} and {upper}"
         verdict, bound = {
@@ -130,8 +130,15 @@ class NonInferiority(Readable):
                 sentence += f": it would take about {self.items_wanted:,} labelled items in all"
         return sentence
 
-    def __str__(self) -> str:
-        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the gate as a row."""
+        name = f"{self.candidate} against {self.baseline}"
+        return (gates_table([{"gate": name, **self.as_dict()}]),)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the outcome, the message and the numbers as one row."""
+        values = self.as_dict()
+        return as_frame([values | {"remarks": "; ".join(values["remarks"])}])
 
 
 def not_worse(
@@ -235,12 +242,12 @@ def not_worse(
             items_wanted = number_to_tell(n_items, half, abs(value + margin))
     if wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
-    remarks = estimates.remarks_on_differences
+    about = estimates.remarks_on_differences
     if (other_estimates := estimates.other_population) is not None:
-        away, *ends = (f"{number:+z.3f}" for number in _bounds(other_estimates, pair, quantity))
+        away, *ends = _bounds(other_estimates, pair, quantity)
         where = said_of(other_estimates.population, n_items)
-        remarks += (f"{quantity} on {where}: {away}, one-sided bounds {' and '.join(ends)}",)
-    numbers: Any = margin, level, n_items, n_labels, wanted, remarks
+        about += (remarks.other_bounds(quantity, where, away, (ends[0], ends[1])),)
+    numbers: Any = margin, level, n_items, n_labels, wanted, about
     numbers = *numbers, estimates.population, items_wanted
     return NonInferiority(*pair, quantity, value, low, high, *numbers)
 
@@ -291,3 +298,35 @@ def _items_of(
     if covariates is not None:
         items = items.with_covariates(covariates, model=how["model"])
     return items.of_pair(*pair)
+
+
+def gate_properties(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a gate found as properties of JUnit: none empty, and the message for all text."""
+    flat = {name: "; ".join(of) if isinstance(of, list) else of for name, of in gate.items()}
+    return {name: of for name, of in flat.items() if of != "" and name != "sentence"}
+
+
+def gates_table(gates: Sequence[Mapping[str, Any]]) -> ResultTable:
+    """Tabulate release gates: what `NonInferiority.as_dict` returns of each, and its name."""
+
+    def rows() -> Iterator[Row]:
+        for gate in gates:
+            cells: dict[str, str | Entry] = {"outcome": Entry(gate["outcome"], True)}
+            if "estimate" in gate:
+                numbers = ("estimate", "lower", "upper")
+                cells |= {name: fixed(gate[name], signed=True) for name in numbers}
+                cells |= {"margin": f"{gate['margin']:g}", "labels": f"{gate['n_labels']:,}"}
+            yield Row((gate["gate"],), cells, [gate])
+
+    quantities = {gate["quantity"] for gate in gates if "quantity" in gate}
+    of = " or ".join(
+        f"the {quantity} minus that of the baseline" for quantity in sorted(quantities)
+    )
+    if NET in quantities or not quantities:
+        of = f"the {NET} of the candidate (wins minus losses)"
+    note = (
+        f"Estimate: {of}. Lower and upper are one-sided bounds. A gate passes if lower is above "
+        "minus the margin."
+    )
+    columns = ("outcome", "estimate", "lower", "upper", "margin", "labels")
+    return ResultTable.of_rows("gates", "Release gates", note, ("gate",), rows(), columns)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 import numpy as np
 from scipy.special import fdtrc, stdtr
 
+from btdagg import remarks
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.folds import deal, numbered
 from btdagg._util.readable import Readable
@@ -21,7 +22,6 @@ from btdagg._util.validation import (
     has_judges,
     require_rows,
 )
-from btdagg._util.wording import percent
 from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement
 from btdagg.estimates.mean import (
     DomainMean,
@@ -40,6 +40,7 @@ from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grade_fit import refitted_cuts
 from btdagg.model.posterior import MANY, refitted
+from btdagg.remarks import Remark
 from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
@@ -573,41 +574,30 @@ class PredictedItems(Readable):
         return stand_ins if n_groups >= _FEWEST else stand_ins[:0]
 
     @property
-    def remarks(self) -> list[str]:
+    def remarks(self) -> list[Remark]:
         """Say where labelled items are not such as intervals assume, and how they were drawn."""
         if self.population == "finite":
-            remarks = replace(self, population="new").remarks
+            about = replace(self, population="new").remarks
             is_weighted = self.weights is not None and self.sizes is None
             if is_weighted and len(self.labelled) < len(self.place):
-                design = "independently of each other, each with its probability"
-                if self.strata is not None:
-                    design = "with a fixed number from each stratum"
-                remarks.append(f"units are assumed to be drawn {design}")
-            return remarks
+                about.append(remarks.assumed_draw(has_strata=self.strata is not None))
+            return about
         sample, every = self.sample(), np.arange(len(self.labelled))
         tables = self._features()[None]
         features = self._stand_ins(every, sample, None, tables, np.zeros_like(every))
-        remarks = [] if features is None else _unlike_votes(features, sample, self.scales[0])
-        remarks += self.remarks_on_sizes
+        about = [] if features is None else _unlike_votes(features, sample, self.scales[0])
+        about += self.remarks_on_sizes
         if self.sizes is not None:
-            remarks.append(
-                "sizes of groups vary much: labelled items count by the share of all items that "
-                "are of groups of like size"
-            )
+            about.append(remarks.other_sizes())
         share = float(self._is_of_unseen_size(every, None).mean())
         if share > 0:
-            remarks.append(
-                f"{percent(share)} of all items are of groups of a size that no labelled group "
-                "has: the interval allows for any labels of these"
-            )
+            about.append(remarks.unseen_sizes(share))
         if sample.n_groups < _FEW:
-            remarks.append(
-                f"labels of fewer than {_FEW} groups: intervals have not been tested with so few"
-            )
-        return remarks
+            about.append(remarks.few_groups(_FEW))
+        return about
 
     @property
-    def remarks_on_sizes(self) -> list[str]:
+    def remarks_on_sizes(self) -> list[Remark]:
         """Say if labelled items come from groups of other sizes than all items do."""
         is_weighted = self.weights is not None and self.sizes is None
         if self.groups is None or is_weighted or not self.are_sizes_known:
@@ -703,7 +693,7 @@ def _uneven_sizes(groups: NDArray[np.int64]) -> NDArray[np.int64] | None:
 
 def _unlike_sizes(
     sizes: NDArray[np.int64], of_all: NDArray[np.int64], sample: LabelledSample
-) -> list[str]:
+) -> list[Remark]:
     mean_of_all = float(of_all.mean())
     mean = float(sample.weights @ sizes)
     errors = sample.jackknifed(sample.deviations(sizes.astype(np.float64)))
@@ -717,38 +707,28 @@ def _unlike_sizes(
         p = 2 * float(stdtr(sample.degrees_of_freedom, -away / error))
     if p >= _UNLIKE:
         return []
-    return [
-        f"labelled items come from groups of {mean:.3g} items on average, all items from groups of "
-        f"{mean_of_all:.3g}. If you labelled one item per group, add a column probability: each "
-        "item's probability of being drawn"
-    ]
+    return [remarks.unlike_sizes(mean, mean_of_all)]
 
 
-def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> list[str]:
+def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> list[Remark]:
     mean = sample.weights @ features.labelled
     of_others = sample.weights @ features.means
     pvalue = _hotelling(features, sample, mean - of_others)
     *_, n = mean
     *_, n_of_others = of_others
-    remarks = []
+    about = []
     if pvalue < _UNLIKE:
-        compared = [
-            f"{name} {value:{sign}.2f} against {other:{sign}.2f}"
+        means = {
+            name: (f"{value:{sign}.2f}", f"{other:{sign}.2f}")
             for (name, values), value, other in zip(
                 features_of(scale).items(), mean, of_others, strict=False
             )
             for sign in ["+" if min(values) < 0 else ""]
-        ]
-        remarks.append(
-            f"labelled items differ from the others (p = {pvalue:.1g}): {', '.join(compared)}; "
-            "intervals are valid for a random sample, or with the probabilities of a weighted one"
-        )
+        }
+        about.append(remarks.unlike_votes(pvalue, means))
     if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
-        remarks.append(
-            f"labelled items have {n:.3g} votes on average and the others {n_of_others:.3g}, so "
-            "the judge errs differently on them; use the same number of votes for all items"
-        )
-    return remarks
+        about.append(remarks.other_numbers_of_votes(n, n_of_others))
+    return about
 
 
 def _hotelling(features: Proxies, sample: LabelledSample, away: Floats) -> float:

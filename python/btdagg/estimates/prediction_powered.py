@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.display import Drawn
 from btdagg._util.errors import InputError, one_of
 from btdagg._util.extras import as_frame
@@ -17,7 +18,7 @@ from btdagg._util.lazy import pl
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, as_number
-from btdagg._util.wording import counted, in_lines, percent
+from btdagg._util.wording import MISSING, counted, fixed, percent, pvalue
 from btdagg.estimates.mean import (
     NOTHING,
     DomainMean,
@@ -30,8 +31,10 @@ from btdagg.estimates.mean import (
 from btdagg.estimates.population import NET, PredictedItems, Predictor, items_of, too_few
 from btdagg.evaluation.significance import of_one_look
 from btdagg.model.intervals import as_level
+from btdagg.remarks import Remark
+from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.sides import UNNAMED, Sides
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -40,8 +43,6 @@ if TYPE_CHECKING:
 
 Domain = dict[str, DomainMean]
 """The mean of each quantity over some items."""
-
-Remarked = TypeVar("Remarked", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Difference(Readable):
     standard_error: float
     pvalue: float
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends of the interval."""
+        return self.low, self.high
+
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers by name; NaN as None."""
         return numbers_of(self, *vars(self))
@@ -66,7 +72,7 @@ class Difference(Readable):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates(Drawn, Readable):
+class Estimates(Drawn, Result):
     """Estimates over all items, and for each value of a column.
 
     Attributes
@@ -81,13 +87,15 @@ class Estimates(Drawn, Readable):
         All items; those with a label; their groups.
     level : float
         Confidence level of the intervals.
-    remarks : tuple of str
+    remarks : tuple of Remark
     main : str
         The quantity that forecasts are of where none is named: the net win rate, or mean grade.
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
     sides : Sides
         Names of A and B.
+    column : str
+        Name of the column of `by`.
     """
 
     estimates: dict[str, MeanEstimate]
@@ -96,15 +104,16 @@ class Estimates(Drawn, Readable):
     n_labels: int
     n_groups: int
     level: float
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     main: str
     population: Population
     _whole: Domain = field(repr=False)
     _parts: Mapping[Any, Domain] = field(repr=False)
     _items: PredictedItems = field(repr=False)
     _inside: Mapping[Any, NDArray[np.bool_]] = field(repr=False)
-    _of_means: tuple[str, ...] = field(repr=False)
+    _of_means: tuple[Remark, ...] = field(repr=False)
     sides: Sides = UNNAMED
+    column: str = "value"
 
     @cached_property
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
@@ -135,7 +144,8 @@ class Estimates(Drawn, Readable):
         other = self._items.other
         if other is None:
             return None
-        return replace(_estimates_of(other, self._inside, self.level), sides=self.sides)
+        estimates = _estimates_of(other, self._inside, self.level)
+        return replace(estimates, sides=self.sides, column=self.column)
 
     @property
     def of_population(self) -> str:
@@ -143,7 +153,7 @@ class Estimates(Drawn, Readable):
         return self._items.of_population
 
     @property
-    def remarks_on_differences(self) -> tuple[str, ...]:
+    def remarks_on_differences(self) -> tuple[Remark, ...]:
         """Remarks without those that are about the means of all items alone."""
         return tuple(text for text in self.remarks if text not in self._of_means)
 
@@ -223,9 +233,11 @@ class Estimates(Drawn, Readable):
         """The least and the greatest value that `main` can have."""
         return self._whole[self.main].ends
 
-    @property
-    def answer(self) -> str:
-        """How often A wins, or what the mean grade is, in a sentence."""
+    def sentence(self) -> str:
+        """Return how often A wins, or what the mean grade is, and how many labels would tell."""
+        return f"{self._answer()}. {self._next_step()}"
+
+    def _answer(self) -> str:
         name, is_finite = self.headline, self.population == "finite"
         of, n_items = self.estimates[name], counted(self.n_items, "item")
         items = f"of these {n_items}" if is_finite else "of new items like these"
@@ -243,9 +255,7 @@ class Estimates(Drawn, Readable):
         )
         return f"{self.sides.a} wins {rate}, ties counted as half, {items}; ties {ties}"
 
-    @property
-    def next_step(self) -> str:
-        """Whether there are enough labels, or how many would be, in a sentence."""
+    def _next_step(self) -> str:
         name, (a, b) = self.headline, self.sides
         of = self.estimates[name]
         if name != "win rate":
@@ -254,35 +264,123 @@ class Estimates(Drawn, Readable):
             n_labels = self.labels_for(width / 2, name) if width > 0 else None
         elif not of.low <= 0.5 <= of.high:
             better, other = (a, b) if of.low > 0.5 else (b, a)
-            return f"{better} is better than {other}: the interval excludes 50%."
+            return f"{better} is better than {other}: the interval excludes 50%"
         else:
             what = f"show whether {a} or {b} is better, if the share stays the same"
             n_labels = self.labels_to_tell(0.5, name)
+        if n_labels is None and self.n_labels == self.n_items:
+            return f"Every item has a label: only more items would {what}"
         if n_labels is None:
-            return f"Labels of all {self.n_items:,} items would not {what}: get more items."
+            return f"Labels of all {self.n_items:,} items would not {what}: get more items"
         more = max(n_labels - self.n_labels, 1)
         n_labels = max(n_labels, self.n_labels + 1)
-        text = f"About {n_labels:,} labels, {more:,} more, would {what}."
-        return f"{text} {of_one_look(self.level)}." if name == "win rate" else text
+        text = f"About {n_labels:,} labels, {more:,} more, would {what}"
+        return f"{text}. {of_one_look(self.level)}" if name == "win rate" else text
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all that is estimated as plain values."""
-        names = ("n_items", "n_labels", "n_groups", "level", "population")
+    def values(self) -> dict[str, Any]:
+        """Return all that is estimated, with the names of the sides, and the differences."""
+        values = super().values()
+        del values["sides"]
+        if "win rate" in self.estimates:
+            values |= self.sides._asdict()
         pairs = [(pair, *of) for pair, by in self.differences.items() for of in by.items()]
-        return {
-            **(self.sides._asdict() if "win rate" in self.estimates else {}),
-            **{name: getattr(self, name) for name in names},
-            "estimates": {name: mean.as_dict() for name, mean in self.estimates.items()},
-            "by": {
-                str(value): {name: mean.as_dict() for name, mean in means.items()}
-                for value, means in self.by.items()
-            },
-            "differences": [
-                {"first": str(a), "second": str(b), "quantity": name, **difference.as_dict()}
-                for (a, b), name, difference in pairs
-            ],
-            "remarks": list(self.remarks),
+        values["differences"] = [
+            {"first": str(a), "second": str(b), "quantity": name, **difference.as_dict()}
+            for (a, b), name, difference in pairs
+        ]
+        return values
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the estimates, and the differences of the main quantity between values of `by`."""
+        estimates, column = self.estimates, self.column
+        if self.by:
+            parts = {"all items": estimates, **{str(value): of for value, of in self.by.items()}}
+            labels, rows = (column,), [self._row_of_part(*part) for part in parts.items()]
+        else:
+            named = self.sides.named
+            labels = ("of",)
+            rows = [_row_of(named(name), name, mean) for name, mean in estimates.items()]
+        is_of_pairs = "win rate" in estimates
+        title = "Shares of labels and win rates" if is_of_pairs else "Mean grade and shares"
+        table = ResultTable.of_rows("estimates", title, self._note(), labels, rows)
+        if not self.differences:
+            return (table,)
+        note = (
+            f"For every two values of {column}. The {100 * self.level:.3g}% intervals are "
+            "simultaneous, and p is corrected for the number of pairs (both by Bonferroni)."
+        )
+        of_pairs = [
+            Row(
+                (str(first), str(second)),
+                {
+                    "difference": Entry(fixed(main.value, signed=True), True),
+                    "interval": " to ".join(fixed(end, signed=True) for end in main.ends),
+                    "p": MISSING if np.isnan(main.pvalue) else pvalue(main.pvalue),
+                },
+                [{self._key: first, f"less_{self._key}": second, **main.as_dict()}],
+            )
+            for (first, second), by_quantity in self.differences.items()
+            for main in [by_quantity[self.main]]
+        ]
+        title = f"Differences of {self.main}s by {column}"
+        less = ResultTable.of_rows("differences", title, note, (column, "less"), of_pairs)
+        return (table, less)
+
+    @property
+    def _key(self) -> str:
+        # A column of that name would be overwritten by the number.
+        numbers = {"quantity", *next(iter(self.estimates.values())).as_dict(), "pvalue"}
+        return "by" if self.column in numbers else self.column
+
+    def _row_of_part(self, value: str, estimates: Mapping[str, MeanEstimate]) -> Row:
+        # The win rate is half of one more than the net win rate.
+        shown = {name: of for name, of in estimates.items() if name != "win rate"}
+        cells: dict[str, str | Entry] = {
+            self.sides.named(name): f"{fixed(of.value)} ({_ends_of(of)})"
+            for name, of in shown.items()
         }
+        cells["worth in labels"] = _worth(estimates[self.main])
+        records = [
+            {self._key: value, "quantity": name, **of.as_dict()} for name, of in shown.items()
+        ]
+        return Row((value,), cells, records)
+
+    def _note(self) -> str:
+        grouped = self.n_groups != self.n_labels
+        groups = f" in {counted(self.n_groups, 'group')}" if grouped else ""
+        of_main = f" (of the {self.main})" if self.by else ""
+        what, (a, b) = "", self.sides
+        if "win rate" in self.estimates:
+            what = (
+                f" Net win rate: {a} minus {b}; win rate: ties count as half. Each is estimated "
+                "separately, so shares add up to 1 only roughly."
+            )
+        of = "of these items" if self.population == "finite" else "for new items of the same kind"
+        return (
+            f"{counted(self.n_items, 'item')}, {self.n_labels:,} of them with a label{groups}. "
+            f"{100 * self.level:.3g}% intervals {of}, valid whatever the judge is worth.{what} "
+            "Worth in labels: number of labels that would give as narrow an interval without "
+            f"votes{of_main}."
+        )
+
+    def figure(self) -> IntervalFigure:
+        """Return shares and win rates with and without the judge, or the main one by values."""
+        named, a, b = self.sides.named, *self.sides
+        title, label, sides, unit = "Shares of all items", "share", None, 100
+        # The win rate says what the net win rate says, on the scale of the shares.
+        rows = {named(name): of for name, of in self.estimates.items() if name != self.main}
+        wins = "win rate" in rows
+        if wins:
+            title, label = f"Shares of items on which {a} or {b} is better", "share or win rate"
+            rows[f"win rate of {a}"] = rows.pop("win rate")
+        if self.by:
+            label = self.main
+            sides, unit = ((f"{b} wins more", f"{a} wins more"), 100) if wins else (None, 1)
+            rows = {"all items": self.estimates[label]}
+            rows |= {str(value): part[label] for value, part in self.by.items()}
+            title = f"{label.capitalize()} by {self.column}"
+        ends = None if unit == 100 else self.ends
+        return means_figure("estimates", title, rows, label, self.level, sides, unit, ends)
 
     def to_frame(self) -> pl.DataFrame:
         """Return a row for each quantity over all items, `by` empty, and for each value of `by`."""
@@ -293,10 +391,6 @@ class Estimates(Drawn, Readable):
             for name, mean in part.items()
         ]
         return as_frame(rows)
-
-    def __str__(self) -> str:
-        lines = [f"{name} {estimate}" for name, estimate in self.estimates.items()]
-        return in_lines([self.answer, *lines, *(f"remark: {text}" for text in self.remarks)])
 
 
 def estimate(
@@ -406,9 +500,10 @@ def estimate(
         columns, inside = [numbers], {name: numbers == place for place, name in enumerate(names)}
     how = {"model": model, "prior": prior, "seed": seed, "population": population}
     predicted = PredictedItems.of(items, *columns, by_size=True, **how)
-    estimates = replace(_estimates_of(predicted, inside, level), sides=items.origin.sides)
-    unequal = () if items.is_labelled.all() else UnequalVotes.among(items)
-    return with_remarks(estimates, (*items.origin.remarks, *unequal))
+    origin, estimates = items.origin, _estimates_of(predicted, inside, level)
+    estimates = replace(estimates, sides=origin.sides, column=origin.by or "value")
+    unequal = () if items.is_labelled.all() else unequal_votes_of(items)
+    return estimates.with_remarks((*origin.remarks, *unequal))
 
 
 def _estimates_of(
@@ -440,36 +535,80 @@ def _estimates_of(
     )
 
 
-def with_remarks(result: Remarked, remarks: Iterable[str]) -> Remarked:
-    """Return a result with more remarks, which are about its data, before its own."""
-    return replace(result, remarks=(*remarks, *result.remarks))
+_MOST_ROWS = 60  # of a figure of means
 
 
-def _remarks(whole: Domain, main: DomainMean) -> list[str]:
-    remarks = []
+def means_figure(
+    name: str,
+    title: str,
+    rows: Mapping[str, MeanEstimate],
+    label: str,
+    level: float,
+    sides: tuple[str, str] | None = None,
+    unit: int = 100,
+    ends: tuple[float, float] | None = None,
+) -> IntervalFigure:
+    """Return a figure of means with the judge's votes, and from labels alone, by row."""
+    note = f"{100 * level:.3g}% intervals for new items: with the judge's votes, and from labels"
+    note += " alone."
+    if any(row.startswith("win rate") for row in (label, *rows)):
+        note += " Dashed: no difference."
+    if len(rows) > _MOST_ROWS:
+        note += f" Shown are the first {_MOST_ROWS} of {len(rows)}."
+    series = ("with the judge", "labels alone")
+    points = {
+        row: {
+            name: None if of is None else Interval(of.value, of.low, of.high)
+            for name, of in zip(series, (estimate, estimate.labels_only), strict=True)
+        }
+        for row, estimate in islice(rows.items(), _MOST_ROWS)
+    }
+    label = f"{label} in percent" if unit == 100 else label
+    return IntervalFigure(name, title, note, points, series, label, sides, unit, ends)
+
+
+def _row_of(label: str, quantity: str, estimate: MeanEstimate) -> Row:
+    alone = estimate.labels_only
+    cells: dict[str, str | Entry] = {
+        "estimate": Entry(fixed(estimate.value), True),
+        "interval": _ends_of(estimate),
+    }
+    if alone is not None:
+        cells |= {"labels alone": fixed(alone.value), "their interval": _ends_of(alone)}
+    cells["worth in labels"] = _worth(estimate)
+    return Row((label,), cells, [{"quantity": quantity, **estimate.as_dict()}])
+
+
+def _ends_of(estimate: MeanEstimate) -> str:
+    return f"{fixed(estimate.low)} to {fixed(estimate.high)}"
+
+
+def _worth(estimate: MeanEstimate) -> str:
+    labels = estimate.effective_labels
+    return MISSING if np.isnan(labels) else f"{labels:,.0f}"
+
+
+def _remarks(whole: Domain, main: DomainMean) -> list[Remark]:
+    about = []
     n = main.n_items - main.n_labels
     still = [name for name, mean in whole.items() if mean.mean.variance == 0]
     if still and n:
-        remarks.append(
-            f"all labelled groups have the same mean of {', '.join(still)}, so the variation "
-            "between groups is unknown; the interval counts each group as one label"
-        )
+        about.append(remarks.no_variation(still))
     if main.mean is main.alone:
-        remarks.append(
-            f"{n or 'no'} items are without a label, too few for the votes to add anything"
-        )
-    return remarks
+        about.append(remarks.few_unlabelled(n))
+    return about
 
 
-def _of_other_population(items: PredictedItems, level: float) -> list[str]:
+def _of_other_population(items: PredictedItems, level: float) -> list[Remark]:
     if (other := items.other) is None:
         return []
     means = other.domain()
     name = "win rate" if "win rate" in means else items.main
-    return [f"{name} of {other.of_population}: {means[name].estimate(level)}"]
+    of_other = means[name].estimate(level)
+    return [remarks.other_population(name, other.of_population, str(of_other))]
 
 
-def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[str]:
+def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[Remark]:
     means = [part[items.main] for part in parts]
     sizes = [part.n_items for part in means]
     if sum(sizes) != len(items.place) or not all(map(_has_interval, parts)):
@@ -478,10 +617,7 @@ def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[
     of_parts = float(np.average([part.mean.value for part in means], weights=sizes))
     if f"{mean:.3f}" == f"{of_parts:.3f}":
         return []
-    return [
-        f"{items.main} is {mean:.3f} over all items but {of_parts:.3f} as the mean of the parts, "
-        "since each part is estimated separately, from its own labels"
-    ]
+    return [remarks.sum_of_parts(items.main, mean, of_parts)]
 
 
 def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64]]:

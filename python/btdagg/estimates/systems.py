@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.display import Drawn
 from btdagg._util.errors import expect
-from btdagg._util.extras import as_frame
-from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, require_rows, same_index
-from btdagg._util.wording import in_lines
+from btdagg._util.wording import MISSING, counted, fixed
 from btdagg.estimates.mean import differences_of, numbers_of
 from btdagg.estimates.population import PredictedItems, items_of
-from btdagg.estimates.prediction_powered import estimate
+from btdagg.estimates.prediction_powered import estimate, means_figure
 from btdagg.estimates.strengths import Comparisons, FittedStrengths, corrected_strengths, listed
 from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
 from btdagg.model.intervals import ParameterInterval, as_level
+from btdagg.remarks import Remark
+from btdagg.result import Entry, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.labels import Labels
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 5  # systems in a remark
+_MOST_PAIRS = 8  # that a note names
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class SystemEstimate(Readable):
 
 
 @dataclass(frozen=True, eq=False)
-class SystemEstimates(Drawn, Readable):
+class SystemEstimates(Drawn, Result):
     """Systems from the best to the worst.
 
     Attributes
@@ -85,7 +87,7 @@ class SystemEstimates(Drawn, Readable):
     level : float
         Confidence level of each interval by itself; ranks are tested at 1 minus this. All intervals
         together hold less often.
-    remarks : tuple of str
+    remarks : tuple of Remark
     population : "new" or "finite"
         Whether intervals are for new items, or of these.
     tie_parameter : ParameterInterval or None
@@ -107,17 +109,16 @@ class SystemEstimates(Drawn, Readable):
     n_labels: int
     n_groups: int
     level: float
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     population: Population = "new"
     tie_parameter: ParameterInterval | None = None
-    covariance: NDArray[np.float64] | None = None
+    covariance: NDArray[np.float64] | None = field(default=None, repr=False)
     weight: float | None = None
     baseline: Any = None
-    ends: tuple[float, float] = (0.0, 1.0)
+    ends: tuple[float, float] = field(default=(0.0, 1.0), repr=False)
 
-    @property
-    def answer(self) -> str:
-        """Which system is best, or which may be, in a sentence."""
+    def sentence(self) -> str:
+        """Return which system is best, or which may be."""
         best = "best" if self.tie_parameter is None else "strongest"
         first = [str(name) for name, system in self.systems.items() if system.is_tied]
         if len(first) == 1:
@@ -147,36 +148,69 @@ class SystemEstimates(Drawn, Readable):
         quantity = self.quantity.replace(" ", "_")
         return fields | {f"{quantity}_{field}": value for field, value in mean.items()}
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all that is estimated as plain values."""
-        names = ("n_items", "n_labels", "n_groups", "level", "population")
-        of_strengths: dict[str, Any] = {}
+    def values(self) -> dict[str, Any]:
+        """Return all that is estimated; what is of strengths where there are some."""
+        values = super().values()
+        values |= {"systems": [*map(self.record, self.systems)]}
+        values["not_told_apart"] = self.not_told_apart
         if (nu := self.tie_parameter) is not None:
             ends = numbers_of(nu, "estimate", "low", "high")
-            of_strengths = {"baseline": self.baseline, "weight": self.weight}
-            of_strengths["tie_parameter"] = {"value": ends.pop("estimate"), **ends}
-        return {
-            **{name: getattr(self, name) for name in names},
-            "systems": [*map(self.record, self.systems)],
-            "pvalues": self.pvalues.tolist(),
-            "not_told_apart": [*map(list, self.not_told_apart)],
-            **of_strengths,
-            "remarks": list(self.remarks),
-        }
+            return values | {"tie_parameter": {"value": ends.pop("estimate"), **ends}}
+        for name in ("tie_parameter", "weight", "baseline"):
+            del values[name]
+        return values
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return a row for each system, from the best to the worst."""
-        return as_frame([*map(self.record, self.systems)])
-
-    def __str__(self) -> str:
-        lines = [self.answer]
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the systems from the best to the worst."""
+        rows = []
         for name, system in self.systems.items():
-            strength = "" if system.strength is None else f"strength {system.strength}"
-            mean = "" if system.mean is None else f"{self.quantity} {system.mean}"
-            lines.append(f"{system.rank} {name}: {', '.join(filter(None, (strength, mean)))}")
+            mean = system.mean
+            cells: dict[str, str | Entry] = {
+                "rank": str(system.rank),
+                "items": f"{system.n_items:,}",
+                "labels": f"{system.n_labels:,}",
+                self.quantity: MISSING if mean is None or np.isnan(mean.value) else str(mean),
+            }
+            if system.strength is not None:
+                cells["strength"] = _in_words(system.strength)
+            rows.append(Row((str(name),), cells, [self.record(name)]))
+        of = "of these items" if self.population == "finite" else "for new items of the same kind"
+        title, what = f"Systems by {self.quantity}", ""
         if self.tie_parameter is not None:
-            lines.append(f"tie parameter {self.tie_parameter}")
-        return in_lines([*lines, *(f"remark: {text}" for text in self.remarks)])
+            against = "" if self.baseline is None else f" against {self.baseline}"
+            title = "Systems by strength"
+            what = (
+                f" Win rate{against}: over the items of the system, ties count as half. Strength: "
+                "log odds of a win against a loss by the Davidson model, which accounts for the "
+                f"opponents, as win rates do not; tie parameter {self.tie_parameter}."
+            )
+        note = (
+            f"{counted(self.n_items, 'item')}, {self.n_labels:,} of them with a label.{what} "
+            f"{self._told_apart()} {100 * self.level:.3g}% intervals {of}, each by itself."
+        )
+        return (ResultTable.of_rows("systems", title, note, ("system",), rows),)
+
+    def _told_apart(self) -> str:
+        # Say which pairs of systems the labels tell apart, or which not: whichever is shorter.
+        pairs = [*combinations(map(str, self.systems), 2)]
+        tied = [" and ".join(pair) for pair in self.not_told_apart]
+        apart = [" and ".join(pair) for pair in pairs if pair not in self.not_told_apart]
+        if not tied or not apart:
+            return "All differ significantly." if not tied else "None differ significantly."
+        if len(apart) < len(tied):
+            return f"Only these pairs differ significantly: {_some(apart)}."
+        return f"No significant difference: {_some(tied)}."
+
+    def figure(self) -> IntervalFigure:
+        """Return the means of systems from the best, with the judge and without."""
+        means = {str(name): system.mean for name, system in self.systems.items()}
+        rows = {name: mean for name, mean in means.items() if mean and not np.isnan(mean.value)}
+        against = "" if self.baseline is None else f" against {self.baseline}"
+        title = f"{self.quantity.capitalize()}s{against}"
+        unit = 100 if self.quantity == "win rate" else 1
+        ends = None if unit == 100 else self.ends
+        quantity, level = self.quantity, self.level
+        return means_figure("systems", title, rows, quantity, level, unit=unit, ends=ends)
 
 
 def estimate_systems(
@@ -296,9 +330,9 @@ def estimate_systems(
         )
     pvalues = fitted.pvalues(degrees_of_freedom)
     systems, pvalues, order = _ranked(names, fitted.strengths, pvalues, parts, level)
-    remarks = [
+    about = [
         *items.origin.remarks,
-        *UnequalVotes.among(items),
+        *unequal_votes_of(items),
         *predicted.remarks,
         *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
     ]
@@ -306,7 +340,8 @@ def estimate_systems(
         of = other.sample()
         strengths = corrected_strengths(other, of, comparisons).relative_to(reference)
         intervals = strengths.intervals(level, of.degrees_of_freedom)
-        remarks.append(f"strengths of {_named(other, dict(zip(names, intervals, strict=True)))}")
+        of_systems = _listed(dict(zip(names, intervals, strict=True)))
+        about.append(remarks.other_population("strengths", other.of_population, of_systems))
     return SystemEstimates(
         systems,
         "win rate",
@@ -315,7 +350,7 @@ def estimate_systems(
         ties.n_labels,
         sample.n_groups,
         level,
-        tuple(remarks),
+        tuple(about),
         population,
         fitted.tie_parameter(ties.estimate(level), comparisons),
         fitted.covariance[np.ix_(order, order)],
@@ -345,12 +380,12 @@ def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimat
     ]
     scores = np.array([mean.mean.value for mean in means])
     systems, pvalues, _ = _ranked(names, scores, pvalues, parts, level)
-    remarks = found.remarks_on_differences
+    about = found.remarks_on_differences
     if (other := found.other_population) is not None:
-        own_means = {name: other.by[name][quantity] for name in names}
-        remarks += (f"{quantity}s of {_named(other, own_means)}",)
+        of_systems = _listed({name: other.by[name][quantity] for name in names})
+        about += (remarks.other_population(f"{quantity}s", other.of_population, of_systems),)
     numbers = found.n_items, found.n_labels, found.n_groups
-    of_all = (*numbers, level, remarks, found.population)
+    of_all = (*numbers, level, about, found.population)
     return SystemEstimates(systems, quantity, pvalues, *of_all, ends=found.ends)
 
 
@@ -372,10 +407,23 @@ def _ranked(
     return systems, pvalues[np.ix_(order, order)], order
 
 
-def _named(other: Any, values: Mapping[Any, object]) -> str:
+def _some(pairs: list[str]) -> str:
+    left = len(pairs) - _MOST_PAIRS
+    return "; ".join(pairs[:_MOST_PAIRS]) + f"; and {left} more pairs" * (left > 0)
+
+
+def _in_words(interval: ParameterInterval) -> str:
+    estimate, low, high = (
+        fixed(value, signed=True) for value in (interval.estimate, interval.low, interval.high)
+    )
+    if np.isnan(interval.low) or interval.low == interval.high:
+        return estimate
+    return f"{estimate} ({low} to {high})"
+
+
+def _listed(values: Mapping[Any, object]) -> str:
     named = [f"{name} {value}" for name, value in values.items()]
-    more = ", ..." if len(named) > _MOST_NAMED else ""
-    return f"{other.of_population}: {', '.join(named[:_MOST_NAMED])}{more}"
+    return f"{', '.join(named[:_MOST_NAMED])}{', ...' if len(named) > _MOST_NAMED else ''}"
 
 
 def _systems_of(
@@ -394,22 +442,17 @@ def _systems_of(
 
 def _remarks(
     systems: dict[Any, SystemEstimate], fitted: FittedStrengths, *, uses_judge: bool
-) -> list[str]:
-    remarks = []
+) -> list[Remark]:
+    about = []
     bare = [name for name, system in systems.items() if system.n_labels < 2]
     if bare:
-        remarks.append(
-            f"fewer than 2 labels for {listed(bare)}: the strength depends on the judge, whose "
-            "bias was measured on other systems only"
-        )
+        about.append(remarks.unlabelled_systems(listed(bare)))
     rates = {name: system.mean for name, system in systems.items()}
     unknown = [name for name, rate in rates.items() if rate and np.isnan(rate.standard_error)]
     if unknown:
-        remarks.append(
-            f"no interval for the win rate of {listed(unknown)}: it needs labels of two groups"
-        )
+        about.append(remarks.no_interval(listed(unknown)))
     if not fitted.has_ties:
-        remarks.append("there are no ties: strengths are those of the Bradley-Terry model")
+        about.append(remarks.no_ties())
     if not uses_judge:
-        remarks.append("too few items are without a label for the votes to add anything")
-    return remarks
+        about.append(remarks.votes_add_nothing())
+    return about

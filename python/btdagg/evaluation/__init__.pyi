@@ -14,5 +14,10 @@ from .protocol import RandomSplits as RandomSplits
 from .protocol import Splitter as Splitter
 from .protocol import SplitTest as SplitTest
 from .scores import Scores as Scores
+from .scores import scores_table as scores_table
 from .significance import combine_pvalues as combine_pvalues
 from .significance import holm as holm
+from .tables import sweep_table as sweep_table
+from .wording import basis_of as basis_of
+from .wording import not_evaluated as not_evaluated
+from .wording import with_error as with_error

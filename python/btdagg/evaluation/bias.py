@@ -10,8 +10,8 @@ import numpy as np
 
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
-from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.parts import Key, among_gold_ties, grouping
+from btdagg.result import Interval
 from btdagg.votes.table import require
 from btdagg.votes.votes import require_single
 

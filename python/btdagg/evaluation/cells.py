@@ -13,7 +13,7 @@ import numpy as np
 from btdagg._util.display import Drawn
 from btdagg._util.errors import InputError
 from btdagg._util.readable import Readable, readable
-from btdagg.evaluation.metrics import Interval, mean_interval
+from btdagg.evaluation.metrics import mean_interval
 from btdagg.evaluation.protocol import Loss, Score, absolute_error, signed_error
 from btdagg.evaluation.significance import (
     combine_pvalues,
@@ -21,6 +21,7 @@ from btdagg.evaluation.significance import (
     rank_clusters,
     statistically_tied,
 )
+from btdagg.result import Interval
 from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Mode, Scale
 
 if TYPE_CHECKING:
@@ -311,9 +312,8 @@ class Cell(Drawn, Readable):
         """The method with the least mean absolute error, the first of several."""
         return min(self.methods, key=lambda method: method.interval().mean)
 
-    @property
-    def answer(self) -> str:
-        """Which methods have the least error, and what calibration is worth, in two sentences."""
+    def sentence(self) -> str:
+        """Return which methods have the least error, and what calibration is worth."""
         errors = np.array([method.interval().mean for method in self.methods])
         order, n = errors.argsort(kind="stable"), len(errors)
         is_first = np.zeros(n, bool) if self.test is None else self.rankings["mae"].tied.copy()

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups
-from btdagg._util.wording import in_lines
+from btdagg._util.wording import fixed
+from btdagg._util.wording import pvalue as written_pvalue
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.new_items import MUCH, NewItems
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
-from btdagg.evaluation.scores import spread
+from btdagg.evaluation.wording import spread
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
 from btdagg.methods.registry import as_aggregator
 from btdagg.model.intervals import as_level
+from btdagg.remarks import Remark
+from btdagg.result import Entry, Interval, Result, ResultTable, Row, plain
 from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Draw, Items
 from btdagg.votes.join import join
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import Scale, scales_of
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes_of
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ Method: TypeAlias = "Aggregator | str"
 
 
 @dataclass(frozen=True)
-class Comparison(Readable):
+class Comparison(Result):
     """Errors of two ways of deciding the same items, and their difference; `str` is a sentence.
 
     Attributes
@@ -72,7 +74,7 @@ class Comparison(Readable):
         Whether intervals are for new items, or of these, with a label or without.
     other_difference : Interval or None
         The difference of the other population, where more than a tenth of the items has a label.
-    remarks : tuple of str
+    remarks : tuple of Remark
     """
 
     names: tuple[str, str]
@@ -89,29 +91,32 @@ class Comparison(Readable):
     n_fewer: int = 0
     population: Literal["new", "finite"] = "new"
     other_difference: Interval | None = None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def better(self) -> str | None:
         """The way that is better beyond chance, by its name; None if neither is."""
         return None if self.pvalue >= 1 - self.level else self.names[self.difference.mean > 0]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values by name, with the sentence."""
-        fields = vars(self) | {"better": self.better, "sentence": self.answer}
-        del fields["names"], fields["mae"], fields["difference"], fields["other_difference"]
-        fields["remarks"] = "; ".join(self.remarks)
-        for place, way in enumerate(("first", "second")):
-            fields |= {way: self.names[place], **spread(f"mae_{way}", self.mae[place])}
-        return fields | spread("difference", self.difference)
+    def values(self) -> dict[str, Any]:
+        """Return the numbers, with those of each way by its name."""
+        values = super().values() | {"better": self.better}
+        del values["names"], values["mae"], values["difference"], values["other_difference"]
+        for way, name, mae in zip(("first", "second"), self.names, self.mae, strict=True):
+            values |= {way: name, **spread(f"mae_{way}", mae)}
+        return values | spread("difference", self.difference)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return both errors and their difference as a row."""
+        return (comparisons_table([self]),)
 
     def to_frame(self) -> pl.DataFrame:
         """Return the comparison as one row."""
-        return as_frame([self.as_dict()])
+        values = self.as_dict()
+        return as_frame([values | {"remarks": "; ".join(values["remarks"])}])
 
-    @property
-    def answer(self) -> str:
-        """Which way is better, and by how much, in a sentence."""
+    def sentence(self) -> str:
+        """Return which way is better, and by how much."""
         least = int(self.difference.mean > 0)
         ends = self.difference[1:] if least else [-end for end in self.difference[:0:-1]]
         name, other = self.names[least], self.names[1 - least]
@@ -126,8 +131,28 @@ class Comparison(Readable):
             f"{' of these items' if self.population == 'finite' else ''}{may_be}"
         )
 
-    def __str__(self) -> str:
-        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
+
+def comparisons_table(comparisons: Sequence[Comparison]) -> ResultTable:
+    """Tabulate comparisons on the same items, a row each."""
+    rows = [
+        Row(
+            of.names,
+            {
+                "MAE": fixed(of.mae[0].mean),
+                "other MAE": fixed(of.mae[1].mean),
+                "difference": Entry(fixed(of.difference.mean, signed=True), of.better is not None),
+                "interval": " to ".join(fixed(end, signed=True) for end in of.difference[1:]),
+                "p": written_pvalue(of.pvalue),
+            },
+            [plain(of.values())],
+        )
+        for of in comparisons
+    ]
+    note = "Mean absolute errors (MAE) on the same items, and their difference."
+    if comparisons:
+        of = "these items" if comparisons[0].population == "finite" else "new items"
+        note += f" {100 * comparisons[0].level:.4g}% intervals for {of}; bold: significant."
+    return ResultTable.of_rows("comparison", "Errors compared", note, ("way", "other way"), rows)
 
 
 def compare(
@@ -252,26 +277,26 @@ def compare(
 
 def _remarks(
     both: Iterable[Items], used: Iterable[Aggregator], names: tuple[str, str]
-) -> tuple[str, ...]:
+) -> tuple[Remark, ...]:
     """Say where a model of a way cannot serve all items; once if it is the same for both."""
-    remarks = {
+    by_name = {
         name: remark
         for name, items, method in zip(names, both, used, strict=True)
         if hasattr(method, "fit")
-        for remark in UnequalVotes.among(items)
+        for remark in unequal_votes_of(items)
     }
-    if len(remarks) == len(set(remarks.values())):
-        return tuple(remark.within(f"{name}: ") for name, remark in remarks.items())
-    return tuple(set(remarks.values()))
+    if len(by_name) == len(set(by_name.values())):
+        return tuple(remark.within(name) for name, remark in by_name.items())
+    return tuple(set(by_name.values()))
 
 
-def about_strengths(parts: Mapping[str, Items]) -> list[str]:
+def about_strengths(parts: Mapping[str, Items]) -> list[Remark]:
     """Say whether the strength of votes is better than their signs, a line for each part."""
     named_parts = parts.items() if len(parts) > 1 else (("", items) for items in parts.values())
     return [line for name, items in named_parts for line in about_strength(items, name)]
 
 
-def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[str]:
+def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[Remark]:
     """Say in a line whether the strength of votes is better than their signs."""
     # Nothing without strength or below 20 labels; with `warn` only if worse (one-sided, at 5%).
     one_kind = len(set(items.label.tolist())) < 2 or items.group_numbers.max() == 0
@@ -293,10 +318,12 @@ def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[
     if result.difference.mean < 0 and result.pvalue / 2 < 0.05:
         signs, strength = (f"{interval.mean:.3f}" for interval in result.mae)
         return [
-            f"warning: {where}vote strength is worse than whole votes: MAE {strength} against "
-            f"{signs}, one-sided p = {result.pvalue / 2:.2g}; leave strength out"
+            remarks.strength_compared(
+                f"warning: {where}vote strength is worse than whole votes: MAE {strength} against "
+                f"{signs}, one-sided p = {result.pvalue / 2:.2g}; leave strength out"
+            )
         ]
-    return [] if warn else [f"{where}{result}"]
+    return [] if warn else [remarks.strength_compared(f"{where}{result}")]
 
 
 def _labelled(

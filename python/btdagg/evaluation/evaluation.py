@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_integer, as_list
@@ -28,6 +29,7 @@ from btdagg.evaluation.scores import Scores
 from btdagg.methods import Aggregator
 from btdagg.methods.base import decisions_of, is_written, needs_of
 from btdagg.methods.registry import aggregators_or_usual
+from btdagg.remarks import Remark
 from btdagg.votes import Table
 from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Items
@@ -317,17 +319,14 @@ def _cells(
 
 def _larger_than_asked(
     cells: Iterable[Cell], protocols: Mapping[int | None, Protocol]
-) -> Iterator[str]:
+) -> Iterator[Remark]:
     """Say where whole groups make calibration sets larger than asked for."""
     for cell in cells:
         splitter = protocols[cell.n_labels].splitter
         asked = splitter.size_of(cell.n_items) if isinstance(splitter, RandomSplits) else None
         if asked is not None and cell.n_calibration > _MUCH_LARGER * asked:
-            where = f"{' '.join(cell.key)}: " if cell.key else ""
-            yield (
-                f"{where}groups stay together, so models are calibrated on "
-                f"{cell.n_calibration:.0f} labels on average, not on {asked}"
-            )
+            larger = remarks.larger_sets(cell.n_calibration, asked)
+            yield larger.within(" ".join(cell.key))
 
 
 def _sharing(votes: Table, labels: Labels) -> int:

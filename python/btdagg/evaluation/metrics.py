@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from btdagg._util.errors import forbid
-from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_labels,
     as_numbers,
@@ -16,6 +15,7 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
+from btdagg.result import Interval as Interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -117,15 +117,6 @@ def _pair(labels: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[np.int8], ND
     same_index(labels=labels, predicted=predicted)
     forbid(len(gold) == 0, "labels is empty, expected at least one item")
     return gold, predictions
-
-
-@readable
-class Interval(NamedTuple):
-    """A mean and its 95% interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 def mean_interval(values: ArrayLike) -> Interval:

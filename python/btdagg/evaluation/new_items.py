@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg._util.readable import Readable, readable
-from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.protocol import Score
 from btdagg.evaluation.significance import ROUNDING, t_pvalues, t_quantile
+from btdagg.result import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

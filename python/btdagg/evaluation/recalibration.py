@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg._util.errors import expect, forbid
-from btdagg._util.readable import Readable
 from btdagg._util.validation import same_index, same_length
-from btdagg._util.wording import in_lines
-from btdagg.evaluation.comparison import Comparison
-from btdagg.evaluation.metrics import Interval
+from btdagg.evaluation.comparison import Comparison, comparisons_table
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, absolute_error
 from btdagg.evaluation.significance import number_to_tell, t_quantile
 from btdagg.model.calibration import calibrate, prior_among
 from btdagg.model.calibration_set import Calibration, quiet, warning
 from btdagg.model.intervals import as_level
+from btdagg.remarks import Remark
+from btdagg.result import Interval, Result, ResultTable
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.labels import Labels
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Recalibration(Readable):
+class Recalibration(Result):
     """A model of a new judge, and what the items that it judged say of it.
 
     Attributes
@@ -54,7 +53,7 @@ class Recalibration(Readable):
     items_wanted : int or None
         About how many items, judged again, would tell the models apart if their errors stay; None
         where they are told apart, or a hundred times as many would not do.
-    warnings : tuple of str
+    remarks : tuple of Remark
     """
 
     calibration: Calibration
@@ -65,7 +64,7 @@ class Recalibration(Readable):
     judges: Comparison | None
     models: Comparison | None
     items_wanted: int | None
-    warnings: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def model(self) -> Any:
@@ -79,8 +78,15 @@ class Recalibration(Readable):
         return None if self.models is None else verdicts.get(self.models.better or "")
 
     @property
-    def answer(self) -> str:
-        """Which judge is better, and whether the old model holds for the new one."""
+    def warnings(self) -> tuple[Remark, ...]:
+        """The remarks, of which `recalibrate` warns."""
+        return self.remarks
+
+    def sentence(self) -> str:
+        """Return which judge is better, whether the old model holds for it, and what next."""
+        return f"{self._answer()}. {self._next_step()}"
+
+    def _answer(self) -> str:
         old, new = self.names
         if self.judges is None or self.models is None:
             few = f"{new} has judged {self.n_again:,} of {self.n_labels:,} labelled items"
@@ -102,38 +108,29 @@ class Recalibration(Readable):
             f"{holds}, {_errors(self.models)}"
         )
 
-    @property
-    def next_step(self) -> str:
-        """Whether the items are enough, or how many would be."""
+    def _next_step(self) -> str:
         if self.models is None:
-            more = "this model is the old one; " * (not self.n_again)
-            return f"{more}judge some 20 labelled items"
+            more = "This model is the old one. " * (not self.n_again)
+            return f"{more}Judge some 20 labelled items"
         if self.old_model_holds is not None:
-            return "the items are enough to tell the models apart"
+            return "The items are enough to tell the models apart"
         if self.items_wanted is None:
-            return "even 100 times as many items would not tell the two models apart"
+            return "Even 100 times as many items would not tell the two models apart"
         labels = f" ({self.n_labels:,} have a label)" * (self.items_wanted > self.n_labels)
         return (
-            f"it takes about {self.items_wanted:,} items judged again to tell the models "
+            f"It takes about {self.items_wanted:,} items judged again to tell the models "
             f"apart{labels}"
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers and sentences as plain values."""
-        numbers = {"n_labels": self.n_labels, "n_again": self.n_again}
-        both = {"judges": self.judges, "models": self.models}
-        compared = {
-            name: None if comparison is None else comparison.as_dict()
-            for name, comparison in both.items()
-        }
-        holds = {"old_model_holds": self.old_model_holds, "items_wanted": self.items_wanted}
-        sentences = {"sentence": self.answer, "next_step": self.next_step}
-        return {**sentences, **numbers, **holds, **compared, "warnings": [*self.warnings]}
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the comparison of the judges, and that of the models for the new one."""
+        both = (self.judges, self.models)
+        return (comparisons_table([of for of in both if of is not None]),)
 
-    def __str__(self) -> str:
-        return in_lines(
-            [self.answer, self.next_step, *(f"remark: {text}" for text in self.warnings)]
-        )
+    def values(self) -> dict[str, Any]:
+        """Return the numbers and both comparisons."""
+        names = ("n_labels", "n_again", "old_model_holds", "items_wanted", "judges", "models")
+        return {name: getattr(self, name) for name in names}
 
 
 @warning

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from btdagg._core import InputError
-from btdagg._util.display import Displayed, picture
+from btdagg import remarks
+from btdagg._util.display import picture
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
-from btdagg._util.readable import Readable
-from btdagg._util.wording import in_lines
-from btdagg.evaluation.metrics import Interval, mean_interval
+from btdagg._util.wording import MISSING, fixed
+from btdagg.evaluation.metrics import mean_interval
 from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.remarks import about_scores, about_votes
+from btdagg.evaluation.wording import (
+    basis_of,
+    capitalised,
+    not_evaluated,
+    record,
+    spread,
+    votes_of,
+    with_error,
+)
+from btdagg.remarks import Remark
+from btdagg.result import Entry, Interval, Result, ResultTable, Row
 
 if TYPE_CHECKING:
     from btdagg._util.display import Picture
     from btdagg.evaluation.cells import Cell
     from btdagg.evaluation.parts import Key
     from btdagg.votes.items import Items
+
+Line = Mapping[str, Any]
+"""What a table has of a method in a cell, by name; see `Cell.lines`."""
 
 # Of a line, what its record has.
 _RECORDED = (
@@ -34,7 +47,7 @@ _RECORDED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Displayed, Readable):
+class Scores(Result):
     """The result of an evaluation of votes and labels.
 
     Attributes
@@ -65,33 +78,26 @@ class Scores(Displayed, Readable):
     n_sharing: int = 0
     column: str = ""
     n_left_out: Mapping[Key, int] = field(default_factory=dict)
-    about_data: tuple[str, ...] = ()
+    about_data: tuple[Remark, ...] = ()
 
     @cached_property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """Remarks to read before using the numbers."""
         cells = self.at_most_votes().values()
-        remarks = [*self.about_data]
+        about = [*self.about_data]
         for single, plural, count in (
             ("item has votes but no label", "items have votes but no label", self.n_unlabelled),
             ("label has no votes", "labels have no votes", self.n_without_votes),
             ("vote is missing", "votes are missing", sum(cell.n_missing for cell in cells)),
         ):
             if count:
-                which = f"{count} {plural} and are" if count > 1 else f"1 {single} and is"
-                remarks.append(f"{which} left out")
-        remarks += [text for cell in cells for text in about_votes(cell)]
-        remarks += [f"{' '.join(key)}: not evaluated: {reason}" for key, reason in self.skipped]
-        if self.n_sharing:
-            remarks.append(
-                f"{self.n_sharing} items share a prompt with another item, but neither votes nor "
-                "labels have a column group. Intervals treat them as independent and may be too "
-                "narrow; add a column group with the prompt's id"
-            )
-        remarks += self._about_averages()
-        return *remarks, *(text for cell in cells for text in about_scores(cell))
+                about.append(remarks.unmatched(count, single, plural))
+        about += _in_cells(about_votes, cells)
+        about += [remarks.not_evaluated(" ".join(key), reason) for key, reason in self.skipped]
+        about += [remarks.shared_prompts(self.n_sharing)] if self.n_sharing else []
+        return *about, *self._about_averages(), *_in_cells(about_scores, cells)
 
-    def _about_averages(self) -> Iterator[str]:
+    def _about_averages(self) -> Iterator[Remark]:
         """Say where an average is over judges, or templates, of different items."""
         most = self.at_most_votes() if self.averages else {}
         for place, column in enumerate(self.by):
@@ -103,26 +109,22 @@ class Scores(Displayed, Readable):
                     )
             for rest, items in parts.items():
                 if any(ids != items[0] for ids in items):
-                    where = f"{' '.join(rest)}: " if rest else ""
-                    numbers = ", ".join(f"{len(ids):,}" for ids in items)
-                    yield (
-                        f"{where}values of {column} have different labelled items ({numbers}; "
-                        f"{len(set.intersection(*items)):,} in common), so the average mixes "
-                        "differences between them with differences between items"
-                    )
+                    numbers, n_common = [*map(len, items)], len(set.intersection(*items))
+                    mixed = remarks.mixed_average(column, numbers, n_common)
+                    yield mixed.within(" ".join(rest))
 
-    @property
-    def answer(self) -> str:
-        """Which method has the least error, in a sentence; of several parts, in how many."""
+    def sentence(self) -> str:
+        """Return which method has the least error; of several parts, in how many."""
         most = self.at_most_votes().values()
         if len(most) == 1:
-            return next(iter(most)).answer
+            return next(iter(most)).sentence()
         best = Counter(cell.best.name for cell in most)
         parts = (f"{name} in {n}" for name, n in best.most_common())
         return f"lowest error, in {len(most)} parts: {', '.join(parts)}"
 
-    def __str__(self) -> str:
-        return in_lines([self.answer, *(f"remark: {text}" for text in self.remarks)])
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return what to use in each part, and how good each method is."""
+        return answers_table(self), scores_table(self)
 
     def plot(self, choice: str | None = None) -> Picture:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.
@@ -203,34 +205,28 @@ class Scores(Displayed, Readable):
                 fields[name] = line[name]
         return record(dict(zip(self.by, line["key"], strict=False)), fields)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the lines, their averages and the remarks as plain values."""
+    def with_remarks(self, remarks: Iterable[Remark]) -> Self:
+        """Return the result with more remarks on its data, before the others."""
+        return replace(self, about_data=(*remarks, *self.about_data))
+
+    def values(self) -> dict[str, Any]:
+        """Return the lines and their averages."""
         averages = [self.record({**line, "key": ()}) for line in self.averages]
-        lines = [self.record(line) for line in self.lines]
-        remarks = list(self.remarks)
-        return {"by": list(self.by), "lines": lines, "averages": averages, "remarks": remarks}
+        return {"by": self.by, "lines": [*map(self.record, self.lines)], "averages": averages}
 
     def to_frame(self) -> pl.DataFrame:
         """Return the lines as a data frame."""
         return as_frame([self.record(line) for line in self.lines])
 
 
+def _in_cells(about: Callable[[Cell], Iterator[Remark]], cells: Iterable[Cell]) -> Iterator[Remark]:
+    for cell in cells:
+        yield from (remark.within(" ".join(cell.key)) for remark in about(cell))
+
+
 def most_voted(cells: Sequence[Cell]) -> Cell:
     """Return the cell with the most votes, and labels in a sweep over them."""
     return max(cells, key=lambda cell: (cell.n_votes or 0, cell.n_labels or 0))
-
-
-def spread(name: str, interval: Interval | None) -> dict[str, object]:
-    """Fields of a record for a mean and its interval."""
-    mean, low, high = (None, None, None) if interval is None else interval
-    return {name: mean, f"{name}_low": low, f"{name}_high": high}
-
-
-def record(where: Mapping[str, str | None], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the columns that votes are grouped by, and then a result's own."""
-    for column in where.keys() & fields:
-        raise InputError(f"column {column!r} has the name of a field of the results; rename it")
-    return {**where, **fields}
 
 
 def name_of_average(names: Container[str]) -> str:
@@ -239,3 +235,164 @@ def name_of_average(names: Container[str]) -> str:
     while name in names:
         name += " of all"
     return name
+
+
+def best_lines(lines: Sequence[Line]) -> list[Line]:
+    """Lines of the lowest mean MAE; several where it is equal."""
+    lowest = min(line["mae"].mean for line in lines)
+    return [line for line in lines if line["mae"].mean == lowest]
+
+
+def scores_table(scores: Scores) -> ResultTable:
+    """Tabulate MAE, accuracy and rank of each method, by part and number of votes, and averages."""
+    cell = scores.cells[0]
+    is_ranked = cell.test is not None and len(cell.methods) > 1
+    difference_column = _difference_column(cell)
+    more = [difference_column] if cell.new_items is not None and cell.baseline is not None else []
+    columns = ["MAE", *more, "accuracy", *cell.scores[2:], *(["rank"] if is_ranked else [])]
+
+    def rows() -> Iterator[Row]:
+        for line in (*scores.lines, *scores.averages):
+            rank = line.get("rank", "")
+            difference = line.get("mae_less_majority")
+            cells: dict[str, str | Entry] = {
+                "MAE": Entry(with_error(line["mae"]), is_ranked and rank == 1),
+                difference_column: ""
+                if difference is None
+                else with_error(difference, signed=True),
+                "accuracy": with_error(line["accuracy"]),
+                "kappa": with_error(line.get("kappa")),
+                "bias": with_error(line.get("bias"), signed=True),
+                "rank": Entry(str(rank), is_ranked and rank == 1),
+            }
+            size = str(line.get("n_items", ""))
+            yield Row(
+                (*line["key"], votes_of(line["n_votes"]), size, line["method"]),
+                {column: cells[column] for column in columns},
+                [scores.record(line)],
+            )
+
+    labels = "label" if scores.n_calibration == "1" else "labels"
+    how = (
+        f"models calibrated on {scores.n_calibration} {labels} in each of {cell.n_splits} "
+        "random splits; ±: half of the 95% interval of the mean over splits, not one for new items"
+    )
+    if cell.new_items is not None:
+        how = (
+            f"each item decided by models calibrated on {scores.n_calibration} other {labels}; "
+            "±: half of the 95% interval for new items, or new groups of items"
+        )
+    if is_ranked:
+        how = f"rank: clusters by MAE; {cell.tested.words}; {how}"
+    return ResultTable.of_rows(
+        "scores",
+        "Error and accuracy of each method",
+        how,
+        (*scores.by, "votes", "items", "method"),
+        rows(),
+        columns,
+    )
+
+
+# Of labels from -1 to 1, or as much of another scale: a fall of the error that is worth twice the
+# votes; one that is not worth a word; and the half-width of an interval from which more labels are
+# the first thing to get.
+_WORTH, _NOTHING, _WIDE = 0.01, 0.003, 0.05
+
+
+def answers_table(scores: Scores) -> ResultTable:
+    """Say in a row for each part what to use, how good it is, and what would improve it."""
+    # The written model or majority vote, whichever has the lower MAE at most votes, unless another
+    # method is significantly better, or a constant answer is.
+    first = scores.cells[0]
+    difference_column, has_kappa = _difference_column(first), "kappa" in first.scores
+    by_key, most = scores.by_key(), scores.at_most_votes()
+    errors = {key: min(_best(of)["mae"].mean, of.best_constant[1]) for key, of in most.items()}
+    worst = {
+        key[:1]: max(errors[other] for other in errors if other[:1] == key[:1]) for key in errors
+    }
+
+    def rows() -> Iterator[Row]:
+        for key in sorted(errors, key=lambda key: (-worst[key[:1]], -errors[key])):
+            cells, cell = by_key[key], most[key]
+            best, (constant, error) = _best(cell), cell.best_constant
+            beaten = best["mae"].mean >= error
+            use = f"always {constant}" if beaten else best["method"]
+            advice = _advice(cells, cell, best, beaten=beaten)
+            difference = None if beaten else best.get("mae_less_majority")
+            names = ("n_votes", "n_items", "n_calibration", "method", *cell.scores)
+            answer = {"use": use, "constant": constant, "mae_of_constant": error, "advice": advice}
+            yield Row(
+                key or ("all items",),
+                {
+                    "use": Entry(use, True),
+                    "MAE": fixed(error) if beaten else with_error(best["mae"]),
+                    difference_column: with_error(difference, signed=True),
+                    **({"kappa": with_error(best["kappa"])} if has_kappa else {}),
+                    "labels": f"{cell.n_items:,}",
+                    "votes": votes_of(cell.n_votes),
+                    "what would improve it": advice,
+                },
+                [{**scores.record(best, names), **answer}],
+            )
+
+    how = "on new items, of a model calibrated on these labels"
+    if first.new_items is None:
+        how = (
+            f"of models calibrated on {scores.n_calibration} labels, over {first.n_splits} "
+            "random splits"
+        )
+    constant = scores.cells[0].label_scale.names[-1]
+    return ResultTable.of_rows(
+        "answers",
+        "What to use",
+        f"Mean absolute error (MAE) {how}, at the largest number of votes. "
+        f"{capitalised(basis_of(scores.cells).error)} {difference_column}: the difference of the "
+        f"errors. In a row of always {constant}, or of another constant answer, neither the model "
+        "nor the baseline is better than that answer."
+        + (" Kappa is quadratic-weighted." if has_kappa else "")
+        + " The worst come first."
+        + not_evaluated(key for key, _ in scores.skipped),
+        scores.by or ("items",),
+        rows(),
+    )
+
+
+def _difference_column(cell: Cell) -> str:
+    return f"MAE − {cell.methods[cell.baseline or 0].name.removesuffix(' vote')}"
+
+
+def _best(cell: Cell) -> Line:
+    """The model that is written or majority vote; a peer only where it is surely better."""
+    (lowest, *_) = best_lines(cell.lines)
+    usable = [cell.lines[k] for k in (cell.calibrated, cell.baseline) if k is not None]
+    if not usable:
+        return lowest
+    (best, *_) = best_lines(usable)
+    return best if best.get("tied", True) else lowest
+
+
+def _advice(cells: Sequence[Cell], cell: Cell, best: Line, *, beaten: bool) -> str:
+    if beaten:
+        return "another judge or prompt: these votes are no better than a constant answer"
+    advice, points = [], cell.label_scale.points
+    unit = (points[-1] - points[0]) / 2
+    fewer = [other for other in cells if (other.n_votes or 0) < (cell.n_votes or 0)]
+    if fewer:
+        before = most_voted(fewer)
+        (same,) = (line for line in before.lines if line["method"] == best["method"])
+        gain = same["mae"].mean - best["mae"].mean
+        is_seen = same["mae"].low > best["mae"].high  # of the same items, so that less would do
+        if gain >= _WORTH * unit and is_seen:
+            advice.append(
+                f"more votes: {cell.n_votes} instead of {before.n_votes} lowered the error by "
+                f"{gain:.3f}"
+            )
+        elif gain <= _NOTHING * unit:
+            advice.append(
+                f"not more votes: {cell.n_votes} and {before.n_votes} have about the same error"
+            )
+    half = (best["mae"].high - best["mae"].low) / 2
+    if cell.new_items is not None and half > _WIDE * unit:
+        advice.append(f"more labels: four times as many would halve the ±{half:.3f}")
+    return "; ".join(advice) or MISSING

@@ -35,12 +35,12 @@ from btdagg.formats.rows import (
     graded,
     told_apart,
 )
+from btdagg.remarks import code_of
 from btdagg.votes.scale import Scale
 from btdagg.votes.schema import parse
 from btdagg.votes.source import STANDARD_INPUT, read_table
 from btdagg.votes.table import Table, listing
 from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import GuessedNumbers
 
 if TYPE_CHECKING:
     from btdagg.votes.source import Source
@@ -309,7 +309,7 @@ def _imported(
     missing = Counter(counted.filter(pl.col("vote").is_null())["status"].to_list())
     n_read = counted.height - missing.total()
     if counted.filter(pl.col("vote") < 0).height:  # of another file
-        remarks = [remark for remark in remarks if not isinstance(remark, GuessedNumbers)]
+        remarks = [remark for remark in remarks if code_of(remark) != "guessed-numbers"]
     if n_read >= _MANY and not n_graded and not counted.filter(pl.col("vote") != 0).height:
         remarks.append(f"all {n_read:,} votes are ties: check the meanings given for the words")
     if 0 < n_read < _FEW * counted.height:

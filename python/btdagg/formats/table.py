@@ -10,12 +10,13 @@ import polars as pl
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg.formats.content import Content, Format, ImportOptions
 from btdagg.formats.rows import JudgeText, votes_of_answers, votes_of_scores
+from btdagg.remarks import guessed_numbers
 from btdagg.votes import schema
 from btdagg.votes.schema import lead, parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
-from btdagg.votes.words import UNPARSABLE, are_guessed, in_own_orders, in_own_words, of_guess
+from btdagg.votes.words import UNPARSABLE, are_guessed, in_own_orders, in_own_words
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
 # Columns that are votes where no other is.
@@ -74,7 +75,8 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         added = {"vote": votes["vote"], "status": votes["status"]}
         table = Table(table.frame, table.source)
     elif verdict in ("vote", "label"):
-        remark = of_guess(f"{verdict}s") if are_guessed(table, verdict, options.words) else None
+        is_guess = are_guessed(table, verdict, options.words)
+        remark = guessed_numbers(f"{verdict}s") if is_guess else None
         words = as_text(table, verdict)
         blank = words.fill_null("").str.strip_chars() == ""
         status = pl.when(blank).then(pl.lit("empty")).alias(_STATUS)

@@ -41,6 +41,7 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
 
     def gate(votes: Any, labels: Any = None, *, name: str = "", **options: Any) -> NonInferiority:
         from btdagg.estimates import not_worse
+        from btdagg.estimates.non_inferiority import gate_properties
 
         # The properties of a gate, from `gate` to `message`: pytest-xdist hands these over.
         properties: dict[str, Any] = {"gate": name or request.node.name}
@@ -54,7 +55,7 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
                 pytest.fail(message, pytrace=False)
             raise
         else:
-            properties |= result.as_dict()
+            properties |= gate_properties(result.as_dict())
             message = properties["message"]
         finally:
             request.node.user_properties.extend(properties.items())
@@ -110,7 +111,7 @@ class _Gates:
     def pytest_sessionfinish(self) -> None:
         if self._file is None:
             return
-        from btdagg.report.tables.estimates import gates_in_markdown
+        from btdagg.report.gates import gates_in_markdown
 
         file = Path(self._file)
         file.parent.mkdir(parents=True, exist_ok=True)

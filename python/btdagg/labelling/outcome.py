@@ -200,14 +200,7 @@ class Outcome:
         lines = []
         in_order = sorted(estimates.items(), key=lambda by: by[1].estimates[by[1].main].value)
         for name, of in in_order:
-            main, begin = of.estimates[of.main], name and f"{name}: "
-            lines.append(begin + of.answer)
-            if of.n_labels < of.n_items:
-                more = of.labels_for((main.high - main.low) / 2)
-                lines.append(
-                    f"{begin}halving the interval takes about {more:,} labels"
-                    if more is not None
-                    else f"{begin}labels on every item would not halve the interval"
-                )
+            begin = name and f"{name}: "
+            lines.append(begin + of.sentence())
             lines += () if self._votes is None else (f"{begin}{text}" for text in of.remarks)
         return lines

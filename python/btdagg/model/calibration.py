@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import expect
 from btdagg._util.validation import (
     as_groups,
     as_integer,
     as_number,
 )
-from btdagg._util.wording import counted
 from btdagg.model.calibration_set import (
     ENOUGH,
     FEWEST,
@@ -34,10 +34,11 @@ from btdagg.model.labelled import FittedItems, fitted_items
 from btdagg.model.panel import calibrated_panel
 from btdagg.model.posterior import Posterior
 from btdagg.model.prior import Neighbour, Prior, fit_prior
+from btdagg.remarks import Remark
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.unequal import UnequalVotes
+from btdagg.votes.unequal import unequal_votes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -236,29 +237,24 @@ def _with_warnings(fitted: Calibration, counts: Any, weights: Any) -> Calibratio
         return fitted
     warnings = [*fitted.warnings]
     if fitted.n_labels < FEWEST:
-        warnings.append(
-            f"{counted(fitted.n_labels, 'label')}: too few to calibrate on; {FEWEST} are the fewest"
-        )
+        warnings.append(remarks.few_labels(fitted.n_labels, FEWEST))
     always_ties = getattr(fitted.model, "always_ties", None)
     is_constant = always_ties is not None and fitted.max_votes and always_ties(fitted.max_votes)
     if not is_constant and (doubt := about_judge(fitted)) is not None:  # else it is said
         warnings.append(doubt)
-    if (unequal := UnequalVotes.of(counts, weights)) is not None:
+    if (unequal := unequal_votes(counts, weights)) is not None:
         warnings.append(unequal)
     return replace(fitted, warnings=tuple(warnings))
 
 
-def about_judge(fitted: Calibration) -> str | None:
+def about_judge(fitted: Calibration) -> Remark | None:
     """Say that the labels do not rule out that the votes say nothing; None where they do."""
     nothing = fitted.shares.get("nothing", 0.0)
     if fitted.posterior is not None:
         nothing = fitted.posterior.nothing
     if not fitted.n_labels or nothing <= _NOTHING:
         return None
-    return (
-        "this judge is not shown to be better than a constant label: by these labels the "
-        f"probability that its votes say nothing is {nothing:.0%}"
-    )
+    return remarks.useless_judge(nothing)
 
 
 def prior_among(
@@ -348,46 +344,34 @@ def _closest_to_posterior(posterior: Posterior) -> Calibration:
 
 def _warnings_of(
     fit: Fit, items: CalibrationSet, model: DavidsonModel, at_bounds: tuple[str, ...]
-) -> list[str]:
+) -> list[Remark]:
     notes = _unidentified(items, model, gamma_is_neutral=fit.neutral[2])
     if not fit.converged:
-        notes.append("the fit did not converge")
+        notes.append(remarks.no_convergence())
     if at_bounds:
-        values = (f"{name} is at its bound {getattr(model, name):.4g}" for name in at_bounds)
-        notes.append(", ".join(values))
+        notes.append(remarks.at_bounds({name: getattr(model, name) for name in at_bounds}))
     return notes + _constant_of(items, model)
 
 
-def _constant_of(items: CalibrationSet, model: DavidsonModel) -> list[str]:
+def _constant_of(items: CalibrationSet, model: DavidsonModel) -> list[Remark]:
     if not (items.max_votes and model.always_ties(items.max_votes)):
         return []
-    return [
-        f"the fitted model calls every item with up to {items.max_votes} votes a tie, whatever "
-        "the votes: the judge is no better than a constant answer"
-    ]
+    return [remarks.always_ties(items.max_votes)]
 
 
 def _unidentified(
     items: CalibrationSet, model: DavidsonModel, *, gamma_is_neutral: bool
-) -> list[str]:
+) -> list[Remark]:
     notes = []
     weights = zip((-1, 0, 1), items.label_weights, strict=True)
     labels = [label for label, weight in weights if weight > 0]
     if len(labels) == 1:
-        notes.append(
-            f"every label is {labels[0]}: beta, nu and gamma cannot be identified; label more items"
-        )
+        notes.append(remarks.one_label(labels[0]))
     if items.max_votes == 0:
-        notes.append("no item has votes: beta and gamma cannot be identified and are left neutral")
+        notes.append(remarks.no_votes())
         return notes
     if not items.has_margins:
-        notes.append(
-            "every item has as many votes for A as for B: beta cannot be identified and stays at "
-            f"{model.beta:g}"
-        )
+        notes.append(remarks.no_margins(model.beta))
     if not items.has_tie_contrast:
-        notes.append(
-            "all items have the same share of ties, so gamma cannot be separated from nu "
-            + (f"and stays at {model.gamma:g}" if gamma_is_neutral else "and compensates for it")
-        )
+        notes.append(remarks.one_share_of_ties(model.gamma if gamma_is_neutral else None))
     return notes

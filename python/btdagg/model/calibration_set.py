@@ -27,6 +27,8 @@ from btdagg._util.validation import (
 )
 from btdagg._util.wording import in_lines
 from btdagg.model.intervals import ParameterInterval, as_level
+from btdagg.remarks import Remark
+from btdagg.result import ResultTable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -144,7 +146,7 @@ class Calibration(Displayed, Readable):
     n_labels: int
     max_votes: int
     converged: bool
-    warnings: tuple[str, ...]
+    warnings: tuple[Remark, ...]
     drps: float = math.nan
     log_loss: float = math.nan
     at_bounds: tuple[str, ...] = ()
@@ -181,10 +183,24 @@ class Calibration(Displayed, Readable):
         return picture(self, n_votes)
 
     def __str__(self) -> str:
-        first, *lines = self.model.in_words
-        losses = (f"{name} {value:.4f} on " for name, value in self.losses.items())
-        first += f"; {''.join(losses)}{self.n_labels} labelled items"
-        return in_lines([first, *lines, *(f"warning: {text}" for text in self.warnings)])
+        return in_lines([self.sentence(), *(f"warning: {text}" for text in self.warnings)])
+
+    def sentence(self) -> str:
+        """Return the fitted numbers, and the loss on how many labels."""
+        losses = "".join(f"{name} {value:.4f} on " for name, value in self.losses.items())
+        return f"{self.model.sentence()}; {losses}{self.n_labels} labelled items"
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the parameters of the model; for pairs with a prior with intervals."""
+        losses = (f" {name[0].upper()}{name[1:]} {of:.4f}." for name, of in self.losses.items())
+        note = "".join([f"Calibrated on {self.n_labels:,} labels.", *losses])
+        intervals = None if self.posterior is None else self.posterior.intervals()
+        return (self.model.parameters(note, intervals),)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """The warnings."""
+        return self.warnings
 
 
 def label_weights(labels: NDArray[np.int8] | None, weights: ArrayLike | None) -> Any:

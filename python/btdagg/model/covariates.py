@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_number, columns_of, effective_weights
@@ -20,6 +21,7 @@ from btdagg.model.sandwich import standard_errors
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.remarks import Remark
     from btdagg.votes.scale import Scale
 
     Floats = NDArray[np.float64]
@@ -147,7 +149,7 @@ class KnownOfItems(NamedTuple):
 
     covariates: tuple[Covariate, ...]
     columns: Floats
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     @property
     def named(self) -> dict[str, Floats]:
@@ -187,7 +189,7 @@ def known_of(
 ) -> KnownOfItems:
     """Return what is known of some rows, those with labels, on scales of all of them."""
     centred = not scale.mirrored  # swapping A and B turns those of pairs round
-    covariates, remarks = [], []
+    covariates, about = [], []
     for name, values in columns.items():
         known = np.sort(values[~np.isnan(values)])  # so that the order of rows changes no bit
         size = float(np.abs(known).max(initial=0)) or 1.0
@@ -195,22 +197,18 @@ def known_of(
         squares = np.sort(((known - centre) / size) ** 2)
         spread = size * math.sqrt(float(squares.sum()) / max(len(known), 1))
         if not len(known) or known[-1] - known[0] <= 1e-9 * size:
-            what = "is the same in every item" if len(known) else "has no values"
-            remarks.append(f"covariate {name} {what} and is left out")
+            about.append(remarks.constant_covariate(name, has_values=len(known) > 0))
             continue
         if len(known) < len(values):
-            as_what = "the mean" if centred else "0"
             n_missing = len(values) - len(known)
-            remarks.append(
-                f"covariate {name} is missing for {n_missing} items and counts as {as_what}"
-            )
+            about.append(remarks.missing_covariate(name, n_missing, centred))
         of_systems = (standings or {}).get(name)
         covariates.append(
             Covariate(name, 0.0, (scales or {}).get(name, spread), centre, of_systems)
         )
     scaled = [covariate.of(columns[covariate.name][rows]) for covariate in covariates]
     stacked = np.stack(scaled, axis=1) if scaled else np.empty((len(rows), 0))
-    return KnownOfItems(tuple(covariates), stacked, tuple(remarks))
+    return KnownOfItems(tuple(covariates), stacked, tuple(about))
 
 
 class PairsBase(NamedTuple):

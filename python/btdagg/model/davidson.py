@@ -17,6 +17,8 @@ from btdagg._util.readable import readable
 from btdagg._util.validation import as_counts, as_integer, as_number, counts_alone
 from btdagg.model.calibration_set import calibration_set
 from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
+from btdagg.model.tables import fitted_to, parameters_table
+from btdagg.result import ResultTable
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg._util.display import Picture
+    from btdagg.model.intervals import ParameterInterval
 
 MODEL_FILE = FileFormat("btdagg.davidson", "model")
 
@@ -60,6 +63,15 @@ class FittedModel(SavedAsJson, Displayed):
     def label_names(self) -> tuple[str, ...]:
         """Names of the columns of probabilities, after ``p_``."""
         return tuple(self.label_scale.columns)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the fitted numbers."""
+        return (self.parameters(),)
+
+    if TYPE_CHECKING:
+
+        def parameters(self, note: str = "", intervals: Any = None) -> ResultTable:
+            """Return the fitted numbers as a table."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers and the provenance, if there is one, as plain values."""
@@ -188,11 +200,17 @@ class DavidsonModel(FittedModel):
         """The five numbers by name."""
         return {name: getattr(self, name) for name in self.NUMBERS}
 
-    @property
-    def in_words(self) -> tuple[str, ...]:
-        """The fitted numbers."""
+    def sentence(self) -> str:
+        """Return the fitted numbers."""
         numbers = f"beta {self.beta:.4g}, nu {self.nu:.4g}, gamma {self.gamma:.4g}"
-        return (numbers + weights_in_words(self.covariates),)
+        return numbers + weights_in_words(self.covariates)
+
+    def parameters(
+        self, note: str = "", intervals: Mapping[str, ParameterInterval] | None = None
+    ) -> ResultTable:
+        """Return the fitted numbers, with intervals if given, as a table."""
+        ends = None if intervals is None else {"calibrated": intervals}
+        return parameters_table({"calibrated": self}, ends, note=fitted_to(self, note))
 
     @property
     def nu(self) -> float:

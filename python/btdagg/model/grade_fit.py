@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from btdagg import _core
+from btdagg import _core, remarks
 from btdagg._util.errors import expect
 from btdagg._util.validation import as_list, effective_weights, same_index, same_length
 from btdagg.model.calibration_set import ENOUGH, Calibration
 from btdagg.model.covariates import Covariate, Design, KnownOfItems
 from btdagg.model.grades import GradeModel
 from btdagg.model.newton import minima
+from btdagg.remarks import Remark
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale, listed
 
@@ -180,7 +181,7 @@ def fit_cuts(
     model = GradeModel(*numbers, scale, label_scale, origin, covariates)
     log_loss = rows.loss(theta) / rows.weights.sum()
     notes = _notes(model, rows, prior is not None, theta)
-    notes += () if converged else ("the fit did not converge",)
+    notes += () if converged else (remarks.no_convergence(),)
     notes += () if known is None else known.remarks
     sizes_of_fit = n_labels, max_votes
     fitted = Calibration(model, *sizes_of_fit, converged, notes, log_loss=log_loss, shares=shares)
@@ -395,33 +396,24 @@ def _laplace(jobs: list[tuple[_LabelledMeans, _PriorPart]], betas: Floats) -> tu
 
 def _notes(
     model: GradeModel, rows: _LabelledMeans, has_prior: bool, theta: Floats
-) -> tuple[str, ...]:
+) -> tuple[Remark, ...]:
     notes = []
     grades = model.label_scale.points
     given = rows.weights.sum(axis=0) > 0
-    hint = "the thresholds of grades that no label uses rest on the prior"
-    if not has_prior:
-        hint = 'the thresholds of grades that no label uses cannot be fitted; pass prior="weak"'
     if given.sum() == 1:
-        notes.append(f"every label is {grades[int(given.argmax())]}: {hint}")
+        notes.append(remarks.unused_grades(str(grades[int(given.argmax())]), True, has_prior))
     elif not given.all():
         absent = tuple(g for g, is_given in zip(grades, given, strict=True) if not is_given)
         names = listed(absent) if len(absent) > 1 else str(absent[0])
-        notes.append(f"no label is {names}: {hint}")
+        notes.append(remarks.unused_grades(names, False, has_prior))
     if np.ptp(rows.means) == 0:
-        notes.append("all labelled items have the same mean vote, so beta cannot be identified")
+        notes.append(remarks.one_mean_vote())
     elif not has_prior and given.sum() > 1:
         size = theta[0] * rows.spread[1]
         if size < 10 * _LEAST_BETA:
-            notes.append("higher votes do not go with higher grades: beta is at its lower bound")
+            notes.append(remarks.falling_grades())
         elif size > 1 and rows.has_no_end(theta):
-            notes.append(
-                "the votes separate the labels perfectly, so beta has no finite estimate; pass "
-                'prior="weak"'
-            )
+            notes.append(remarks.separated_grades())
     if len(model.reachable) == 1 and not model.covariates:
-        notes.append(
-            f"the fitted model says {next(iter(model.reachable))} whatever the votes: the judge "
-            "is no better than a constant answer"
-        )
+        notes.append(remarks.always_one_grade(next(iter(model.reachable))))
     return tuple(notes)

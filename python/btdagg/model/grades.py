@@ -18,6 +18,8 @@ from btdagg._util.files import MADE_ANEW, FileFormat
 from btdagg._util.validation import as_integer, as_number, counts_alone
 from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
 from btdagg.model.davidson import FittedModel
+from btdagg.model.tables import fitted_to, grades_table
+from btdagg.result import ResultTable
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import Scale
 
@@ -111,11 +113,15 @@ class GradeModel(FittedModel, Drawn):
         """Whether further votes can be forecast: not those of grades."""
         return False
 
-    @property
-    def in_words(self) -> tuple[str, ...]:
-        """The fitted numbers, and what they say."""
+    def sentence(self) -> str:
+        """Return the fitted numbers, and what they say."""
         numbers = f"beta {self.beta:.4g}, cuts {', '.join(f'{c:.4g}' for c in self.cuts)}"
-        return numbers + weights_in_words(self.covariates), str(self)
+        numbers += weights_in_words(self.covariates)
+        return f"{numbers} (p{str(self).removesuffix('.')[1:]})"
+
+    def parameters(self, note: str = "", _: Any = None) -> ResultTable:
+        """Return the mean vote from which on each grade is decided, as a table."""
+        return grades_table({"calibrated": self}, note=fitted_to(self, note))
 
     @property
     def intercepts(self) -> Floats:

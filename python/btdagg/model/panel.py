@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from btdagg import _core
+from btdagg import _core, remarks
 from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat
 from btdagg._util.folds import deal, places
@@ -41,6 +41,8 @@ from btdagg.model.covariates import (
 )
 from btdagg.model.davidson import DavidsonModel, FittedModel
 from btdagg.model.labelled import FittedItems, fitted_items
+from btdagg.model.tables import fitted_to, parameters_table
+from btdagg.result import ResultTable
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.join import join, with_task
@@ -134,13 +136,23 @@ class PanelModel(FittedModel, Readable):
         object.__setattr__(self, "unheard", tuple(self.unheard))
         _ = self._kernel  # which checks the numbers
 
-    @property
-    def in_words(self) -> tuple[str, ...]:
-        """The numbers, of all and of each judge."""
+    def sentence(self) -> str:
+        """Return the numbers, of all and of each judge."""
         rows = zip(self.judges, self.beta, self.gamma, strict=True)
         of_judges = (f"{name}: beta {beta:.4g}, gamma {gamma:.4g}" for name, beta, gamma in rows)
         first = f"nu {np.exp(self.eta0):.4g} of {len(self.judges)} judges"
-        return first + weights_in_words(self.covariates), *of_judges
+        return f"{first}{weights_in_words(self.covariates)} ({'; '.join(of_judges)})"
+
+    def parameters(self, note: str = "", _: Any = None) -> ResultTable:
+        """Return the numbers of each judge as a table."""
+        models = {
+            judge: DavidsonModel(beta, self.eta0, gamma, self.alpha, self.kappa)
+            for judge, beta, gamma in zip(self.judges, self.beta, self.gamma, strict=True)
+        }
+        if self.unheard:
+            listed = ", ".join(self.unheard)
+            note += f" Ignored, since they have no vote on the labelled items: {listed}."
+        return parameters_table(models, label="judge", note=fitted_to(self, note))
 
     @property
     def heard(self) -> NDArray[np.bool_]:
@@ -395,13 +407,11 @@ def calibrated_panel(
     centres = ["equal weights", *listened] if n_judges > 1 else listened
     by_centre = share.reshape(len(centres), -1).sum(axis=1)
     at_centre = losses.reshape(len(centres), -1)[:, 0] / weight.sum()
-    doubts = [
-        f"judge {name!r} has no votes on the labelled items and is ignored" for name in unheard
-    ]
+    doubts = [remarks.silent_judge(name) for name in unheard]
     if (gold == gold[0]).all():
-        doubts.append(f"every label is {gold[0]}: the parameters cannot be identified")
+        doubts.append(remarks.one_label(int(gold[0]), "the parameters"))
     if not fitted.converged:
-        doubts.append("a fit did not converge")
+        doubts.append(remarks.no_convergence("a fit"))
     return Calibration(
         model,
         len(gold),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from btdagg import _core
+from btdagg import _core, remarks
 from btdagg._util.errors import expect, forbid, of_kind
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_counts, as_integer, as_labels, as_weights, same_index
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from btdagg.model.covariates import Covariate
+    from btdagg.remarks import Remark
     from btdagg.votes.provenance import Provenance
 
 # Neighbours that hold less than this share of the posterior are said not to fit.
@@ -62,20 +63,14 @@ def _learned(
 
 def _doubts(
     posterior: _core.Posterior, items: _core.CalibrationSet, worth: float, prior: object
-) -> Iterator[str]:
+) -> Iterator[Remark]:
     share = posterior.shares[0]
     if not isinstance(prior, Prior):
         return
     if 0 < worth < ENOUGH and share < _FIT:
-        yield (
-            f"the neighbours do not fit these {items.n_items} labels: they have {share:.0%} of "
-            "the weight, the weak prior the rest; are they from a similar task and judge?"
-        )
+        yield remarks.unfit_neighbours(items.n_items, share)
     if items.max_votes > prior.n_votes:
-        yield (
-            f"items have up to {items.max_votes} votes, but the prior was learned from "
-            f"{prior.n_votes} votes an item"
-        )
+        yield remarks.more_votes_than_prior(items.max_votes, prior.n_votes)
 
 
 def _drps_derivatives(
@@ -155,7 +150,7 @@ class Posterior(Readable):
     n_labels: float
     neighbours: float
     nothing: float
-    warnings: tuple[str, ...]
+    warnings: tuple[Remark, ...]
     labelled_items: _core.CalibrationSet = field(repr=False)
     _kernel: _core.Posterior = field(repr=False)
     _given: tuple[Any, ...] = field(repr=False)

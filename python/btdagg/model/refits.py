@@ -29,6 +29,7 @@ from btdagg.model.intervals import (
 )
 from btdagg.model.labelled import FittedItems, fitted_items
 from btdagg.model.posterior import Posterior, decisions_under, refitted
+from btdagg.result import ResultTable
 from btdagg.votes.by_id import counts_and_sides
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS
@@ -132,6 +133,11 @@ class Bootstrap(Displayed, Readable):
                 shares[part, column] = (under == label).mean(axis=0)
         level = self.level if level is None else level
         return stability_of(decided, level, shares[place])
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the parameters with their intervals."""
+        intervals = {name: getattr(self, name) for name in PARAMETERS}
+        return (self.model.parameters(f"{100 * self.level:.3g}% intervals.", intervals),)
 
     def __str__(self) -> str:
         values = [(name, getattr(self, name)) for name in PARAMETERS]

@@ -10,8 +10,6 @@ import numpy as np
 
 from btdagg._util.display import Drawn
 from btdagg._util.errors import expect, forbid
-from btdagg._util.extras import as_frame
-from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_checked_counts,
@@ -19,9 +17,8 @@ from btdagg._util.validation import (
     as_number,
     require_rows,
 )
-from btdagg._util.wording import counted, in_lines
+from btdagg._util.wording import counted, fixed, in_lines, percent
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.metrics import Interval
 from btdagg.evaluation.protocol import CrossFit, Protocol, RandomSplits
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.model.calibration import calibrate
@@ -32,6 +29,8 @@ from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule
 from btdagg.online.strengths import StrengthDistribution, fit_strengths, shares_of
+from btdagg.remarks import Remark
+from btdagg.result import Curve, CurveFigure, Entry, Interval, Panel, Result, ResultTable, Row
 from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
@@ -79,7 +78,7 @@ class PlannedBudget(Readable):
 
 
 @dataclass(frozen=True)
-class Plan(Drawn, Readable):
+class Plan(Drawn, Result):
     """Forecast of a job: `budgets` by number of votes and rule, the curve of error against votes.
 
     `labels` are pairs of a number of labels and the mean excess of the error over unlimited labels
@@ -90,6 +89,7 @@ class Plan(Drawn, Readable):
     budgets: tuple[PlannedBudget, ...]
     labels: tuple[tuple[int, float], ...]
     labels_known: tuple[tuple[int, float], ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def saved(self) -> str:
@@ -107,30 +107,49 @@ class Plan(Drawn, Readable):
             f"{most.calls - fewest.calls:,.0f} calls saved"
         )
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return a row for each number of votes and rule."""
-        return as_frame([*map(vars, self.budgets)])
-
-    def __str__(self) -> str:
-        priced = any(row.price for row in self.budgets)
-        wide = max(12, *(len(row.rule) for row in self.budgets))
-        lines = [
-            f"  n  {'rule':<{wide}}  votes     MAE  95% interval    changed       calls"
-            + "       price" * priced
+    def sentence(self) -> str:
+        """Return the error that is forecast at the most votes, and what fewer labels cost."""
+        row = [row for row in self.budgets if row.rule == _ALL][-1]
+        texts = [
+            f"with {counted(row.n, 'vote')} an item the forecast error is MAE {row.mae:.4f} "
+            f"({row.low:.3f} to {row.high:.3f})"
         ]
-        for row in self.budgets:
-            lines.append(
-                f"{row.n:3}  {row.rule:<{wide}} {row.votes:6.2f}  {row.mae:.4f}  "
-                f"{row.low:.3f} to {row.high:.3f}  {row.change_rate:7.4f}  {row.calls:10,.0f}"
-                + f"  {row.price:10,.2f}"
-                * priced
-            )
         known = dict(self.labels_known)
         for size, excess in self.labels:
             remark = f", with covariates {known[size]:.4f}" if size in known else ""
-            lines.append(f"{size} labels: error {excess:.4f} above that of many labels{remark}")
-        lines += [self.saved] if self.saved else []
-        return in_lines(lines)
+            texts.append(f"{size} labels: error {excess:.4f} above that of many labels{remark}")
+        return "; ".join([*texts, self.saved] if self.saved else texts)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the forecast by number of votes and rule."""
+        note = "Changed: labels that differ from those with all votes."
+        rows = []
+        for row in self.budgets:
+            cells: dict[str, str | Entry] = {
+                "votes": fixed(row.votes, 2),
+                "MAE": Entry(fixed(row.mae, 4), True),
+                "95% interval": f"{fixed(row.low, 3)} to {fixed(row.high, 3)}",
+                "changed": percent(row.change_rate),
+                "calls": f"{row.calls:,.0f}",
+            }
+            if row.price not in (0, row.calls):  # a vote has a price
+                cells["price"] = f"{row.price:,.2f}"
+            rows.append(Row((str(row.n), row.rule), cells, [vars(row)]))
+        labels = ("at most", "rule")
+        return (ResultTable.of_rows("plan", "Plan of a job", note, labels, rows),)
+
+    def figure(self) -> CurveFigure:
+        """Return the expected error against the votes that items get, by rule."""
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for row in self.budgets:
+            lines.setdefault(row.rule, []).append((row.votes, row.mae))
+        curves = {rule: Curve(*zip(*points, strict=True)) for rule, points in lines.items()}
+        note = (
+            "Expected mean absolute error against the average votes per item. Each point of a rule "
+            "is a maximum number of votes, which rises along the line."
+        )
+        panel = Panel(curves, "votes per item", "mean absolute error")
+        return CurveFigure("plan", "Expected error by votes", note, (panel,))
 
 
 def plan(

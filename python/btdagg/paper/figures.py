@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._util.wording import fixed, wrapped
-from btdagg.report import ReportFigure, basis_of, draw_intervals
+from btdagg.evaluation import basis_of
+from btdagg.report import ReportFigure, draw_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,8 @@ import numpy as np
 
 from btdagg._util.errors import forbid
 from btdagg._util.wording import MISSING, fixed, percent, stem
-from btdagg.report import Entry, ReportTable, Row, basis_of, not_evaluated, with_error
+from btdagg.evaluation import basis_of, not_evaluated, with_error
+from btdagg.report import Entry, ReportTable, Row
 
 if TYPE_CHECKING:
     from btdagg.evaluation import Cell, Interval, Scores

@@ -1,6 +1,6 @@
 """Reports: tables and figures of every protocol, and a page that holds them.
 
-`scores_table`, `sweep_figures` and the like make what is added to a `ReportFolder`.
+A `ReportFolder` takes results, and the figures that `sweep_figures` and the like make.
 """
 
 from lazy_loader import attach_stub

@@ -7,10 +7,6 @@ from .sections import QUESTIONS as QUESTIONS
 from .sections import Question as Question
 from .study import Study as Study
 from .table import Entry as Entry
+from .table import Exhibit as Exhibit
 from .table import ReportTable as ReportTable
 from .table import Row as Row
-from .tables import scores_table as scores_table
-from .tables import sweep_table as sweep_table
-from .wording import basis_of as basis_of
-from .wording import not_evaluated as not_evaluated
-from .wording import with_error as with_error

@@ -13,9 +13,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from btdagg._util.extras import MissingExtraError, needs
-from btdagg.report.exhibit import Exhibit
 from btdagg.report.markup import escaped
 from btdagg.report.style import SETTINGS, WIDTH
+from btdagg.result import Exhibit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

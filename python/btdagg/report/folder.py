@@ -17,14 +17,17 @@ from btdagg._util.errors import InputError, forbid
 from btdagg._util.outputs import OutputFolder, require_folder, require_no_link
 from btdagg._util.wording import stem as file_stem
 from btdagg.report.decision_map import decision_map, decision_map_script
+from btdagg.report.figure import ReportFigure
+from btdagg.report.figures import drawn
 from btdagg.report.markup import asset, script_hash, template
+from btdagg.report.table import ReportTable
+from btdagg.result import Exhibit, ResultTable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from btdagg.model.davidson import DavidsonModel
-    from btdagg.report.figure import ReportFigure
-    from btdagg.report.table import ReportTable
+    from btdagg.result import Result
 
 _MARKER = "report.json"
 _PAGE = "index.html"
@@ -114,20 +117,25 @@ class ReportFolder:
         """
         self._sections.append(_Section(name, title, text, folded))
 
-    def add(self, *exhibits: ReportTable | ReportFigure, folded: bool = False) -> None:
+    def add(self, *exhibits: Exhibit, folded: bool = False) -> None:
         """Add tables and figures, as files and in the current section, perhaps `folded`."""
         for exhibit in exhibits:
             self._section.exhibits.append([self._collect(exhibit, folded)])
 
-    def choose(self, exhibits: Mapping[str, ReportTable | ReportFigure]) -> None:
+    def add_result(self, result: Result, *, folded: bool = False) -> None:
+        """Add the remarks, the figure and the tables of a result to the current section."""
+        self.remark(*result.remarks)
+        figure = result.figure()
+        self.add(*([] if figure is None else [figure]), *result.tables(), folded=folded)
+
+    def choose(self, exhibits: Mapping[str, Exhibit]) -> None:
         """Add tables or figures of which the page shows one at a time, by a selector of names."""
         if exhibits:
             family = [self._collect(exhibit, False, name) for name, exhibit in exhibits.items()]
             self._section.exhibits.append(family)
 
-    def _collect(
-        self, exhibit: ReportTable | ReportFigure, folded: bool, choice: str = ""
-    ) -> _Rendered:
+    def _collect(self, data: Exhibit, folded: bool, choice: str = "") -> _Rendered:
+        exhibit = exhibit_of(data)
         body, contents = exhibit.rendered()
         stem = base = file_stem(exhibit.name)
         number = 1
@@ -233,6 +241,14 @@ class ReportFolder:
             # Half a character, as broken names have, is no reason to lose the rest.
             data = content.encode(errors="replace") if isinstance(content, str) else content
             self._files.write(file, data)
+
+
+def exhibit_of(data: Exhibit) -> ReportTable | ReportFigure:
+    """Return a table or a figure of a result as one of a report."""
+    if hasattr(data, "rendered"):
+        exhibit: Any = data
+        return exhibit  # type: ignore[no-any-return]
+    return ReportTable.of(data) if isinstance(data, ResultTable) else drawn(data)
 
 
 def claim(path: Path, *, reads: Sequence[str | os.PathLike[str]] = ()) -> OutputFolder:

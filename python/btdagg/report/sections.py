@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.wording import MISSING
-from btdagg.estimates.judge_bias import bias
-from btdagg.estimates.systems import estimate_systems
+from btdagg.estimates import Certificate
+from btdagg.estimates.change import Change
+from btdagg.estimates.judge_bias import JudgeBias, bias
+from btdagg.estimates.prediction_powered import Estimates
+from btdagg.estimates.systems import SystemEstimates, estimate_systems
 from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.evaluation import evaluate
+from btdagg.evaluation.tables import positional_bias_table, pvalue_table, sweep_table
+from btdagg.evaluation.wording import key_of
 from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of
 from btdagg.model.davidson import DavidsonModel
-from btdagg.report import figures, tables
-from btdagg.report.wording import key_of
+from btdagg.model.tables import grades_table, parameters_table
+from btdagg.report import figures
+from btdagg.result import Result
 from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import STANDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from btdagg.estimates import Certificate
-    from btdagg.estimates.change import Change
-    from btdagg.estimates.judge_bias import JudgeBias
-    from btdagg.estimates.prediction_powered import Estimates
-    from btdagg.estimates.systems import SystemEstimates
     from btdagg.evaluation import Scores
     from btdagg.methods import Aggregator
-    from btdagg.report.figure import ReportFigure
     from btdagg.report.folder import ReportFolder
     from btdagg.report.study import Study
-    from btdagg.report.table import ReportTable
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes
 
@@ -44,7 +43,12 @@ MOST_MAPPED = 20
 _FAVOURED = "What the judge favours"
 _MOST_GRADES = 12  # that a table or a figure has room for
 
-Exhibits: TypeAlias = "Iterator[ReportTable | ReportFigure]"
+_HEADINGS: dict[type[Result], tuple[str, str]] = {
+    Certificate: ("certificate", "Which labels are trusted without review"),
+    SystemEstimates: ("systems", "Which system is best"),
+    JudgeBias: ("bias", _FAVOURED),
+    Change: ("change", "What changed"),
+}
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def _calibration_sweep(study: Study, report: ReportFolder) -> None:
 def _add_sweep(study: Study, report: ReportFolder, scores: Scores) -> None:
     study.skip_left_out(report, scores)
     report.choose(figures.sweep_figures(scores))
-    report.add(tables.sweep_table(scores))
+    report.add(sweep_table(scores))
 
 
 def _parameters(study: Study, report: ReportFolder) -> None:
@@ -118,11 +122,11 @@ def _parameters(study: Study, report: ReportFolder) -> None:
     more = {name: {"labels": f"{fit.n_labels:,}"} for name, fit in calibrations.items()}
     note = "For the model fitted to all labels"
     if not study.votes.scale.mirrored:
-        table = tables.grades_table(models, more, label="task", note=f"{note}.")
+        table = grades_table(models, more, label="task", note=f"{note}.")
     else:
         for name, calibration in calibrations.items():
             more[name]["at a bound"] = ", ".join(calibration.at_bounds) or MISSING
-        table = tables.parameters_table(
+        table = parameters_table(
             models,
             {
                 name: calibration.posterior.intervals()
@@ -158,7 +162,7 @@ def _orders(study: Study, report: ReportFolder) -> None:
     forbid(votes.are_counts or "order" not in votes.columns, "the votes have no column order")
     by = [column for column in ("judge",) if column in votes.columns]
     biases = positional_bias(votes, by=by)
-    report.add(tables.positional_bias_table(biases, by))
+    report.add(positional_bias_table(biases, by))
     if any(bias.interval for bias in biases):
         report.add(figures.positional_bias_figure(biases))
 
@@ -236,13 +240,13 @@ def write_scores(report: ReportFolder, scores: Scores) -> None:
     report.section(
         "scores",
         "What to do",
-        f"{scores.answer}. There is one line for each part, such as a judge and task; calibrated "
-        "is the model fitted to all these labels. The sections below answer further questions.",
+        f"{scores.sentence()}. There is one line for each part, such as a judge and task; "
+        "calibrated is the model fitted to all these labels. The sections below answer further "
+        "questions.",
     )
-    report.remark(*scores.remarks)
-    report.add(tables.answers_table(scores), tables.scores_table(scores))
+    report.add_result(scores)
     if len(scores.cells[0].methods) > 1:
-        report.add(tables.pvalue_table(scores), folded=True)
+        report.add(pvalue_table(scores), folded=True)
     models, most = {}, 0
     for name, fitted in _fits(scores).items():
         calibration = fitted.calibration
@@ -266,53 +270,21 @@ def write_protocols(
             question.answer(study, report)
 
 
-def write_estimates(
-    report: ReportFolder, estimates: Estimates, by: str | None = None, *, folded: bool = False
-) -> None:
-    """Write the win rate, or mean grade, in a sentence, and shares with the judge and without."""
-    title, main = f"How often {estimates.sides.a} wins", estimates.headline
-    if main != "win rate":
-        title = f"What the {main} is"
-    report.section("estimates", title, f"{estimates.answer}. {estimates.next_step}")
-    report.remark(*estimates.remarks)
-    exhibits = figures.estimates_figure(estimates, by), tables.estimates_table(estimates, by)
-    report.add(*exhibits, folded=folded)
-    differences = None if by is None else tables.differences_table(estimates, by)
-    if differences is not None:
-        report.add(differences)
+def write_result(report: ReportFolder, result: Result, *part: str, folded: bool = False) -> None:
+    """Write what a question was answered with, of a part such as a task."""
+    name, title = _heading(result)
+    title = ": ".join([title, *([key_of(part)] if part else [])])
+    report.section(name, title, f"{result.sentence()}.")
+    report.add_result(result, folded=folded)
 
 
-def write_certificate(report: ReportFolder, certificate: Certificate, task: str = "") -> None:
-    """Write which labels can be used without a look, and coverage against agreement."""
-    title = "Which labels are trusted without review"
-    report.section("certificate", f"{title}: {task}" if task else title, f"{certificate.answer}.")
-    report.remark(*certificate.remarks)
-    report.add(figures.certificate_figure(certificate), tables.certificate_table(certificate))
-
-
-def write_systems(report: ReportFolder, systems: SystemEstimates) -> None:
-    """Write how good systems are, with the judge and without."""
-    text = f"{systems.answer}. Estimated from labels of some items and votes of all."
-    if systems.tie_parameter is not None:
-        text += " Strengths account for the opponents, win rates do not."
-    report.section("systems", "Which system is best", text)
-    report.remark(*systems.remarks)
-    report.add(tables.systems_table(systems), figures.systems_figure(systems))
-
-
-def write_bias(report: ReportFolder, found: JudgeBias, *whose: str) -> None:
-    """Write what the judge follows more, or less, than people."""
-    title = ": ".join([_FAVOURED, *([key_of(whose)] if whose else [])])
-    report.section("bias", title, f"{found.answer}.")
-    report.remark(*found.remarks)
-    report.add(tables.judge_bias_table(found), figures.judge_bias_figure(found))
-
-
-def write_change(report: ReportFolder, found: Change) -> None:
-    """Write what changed between two periods."""
-    report.section("change", "What changed", f"{found.answer}.")
-    report.remark(*found.remarks)
-    report.add(tables.change_table(found), *([figures.change_figure(found)] if found.means else []))
+def _heading(result: Result) -> tuple[str, str]:
+    if isinstance(result, Estimates):
+        main = result.headline
+        is_rate = main == "win rate"
+        return "estimates", f"How often {result.sides.a} wins" if is_rate else f"What the {main} is"
+    table = result.table()
+    return _HEADINGS.get(type(result), (table.name, table.title))
 
 
 def write_biases(report: ReportFolder, study: Study) -> None:
@@ -324,7 +296,8 @@ def write_biases(report: ReportFolder, study: Study) -> None:
     reasons: dict[str, list[str]] = {}
     for key, part in votes.partition([name for name in apart if name in votes.columns]):
         try:
-            write_bias(report, bias(part.items(study.labels, **named), covariates=known), *key)
+            found = bias(part.items(study.labels, **named), covariates=known)
+            write_result(report, found, *key)
         except InputError as error:
             if (error.argument, error.got) != ("covariates", "nothing"):
                 reasons.setdefault(str(error), []).append(": ".join(key))
@@ -338,6 +311,6 @@ def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
     parts = {*votes.scale.mode.criteria} & {*votes.columns}  # which have means of their own
     if named and all(len(votes.values(name)) < 2 for name in parts):
         try:
-            write_systems(report, estimate_systems(votes.items(labels, **named)))
+            write_result(report, estimate_systems(votes.items(labels, **named)))
         except InputError as error:
             report.skipped("Which system is best", str(error))

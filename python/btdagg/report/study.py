@@ -12,10 +12,10 @@ import numpy as np
 from btdagg._util.errors import InputError
 from btdagg._util.readable import Readable
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
+from btdagg.evaluation.wording import key_of
 from btdagg.methods import Aggregator
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import aggregators_or_usual
-from btdagg.report.wording import key_of
 from btdagg.votes.scale import PAIRWISE, POINTWISE
 from btdagg.votes.votes import Votes
 

@@ -6,20 +6,22 @@ import csv
 import io
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from btdagg._util.extras import MissingExtraError
 from btdagg._util.spreadsheets import guarded
-from btdagg._util.wording import MISSING, printable
-from btdagg.evaluation.metrics import Interval
-from btdagg.report.exhibit import Exhibit
+from btdagg._util.wording import printable
 from btdagg.report.markup import escaped, template
+from btdagg.result import Entry as Entry
+from btdagg.result import Exhibit as Exhibit
+from btdagg.result import ResultTable
+from btdagg.result import Row as Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 _MARKDOWN = str.maketrans(
     {
@@ -48,83 +50,16 @@ _LATEX = str.maketrans(
 )
 
 
-class Entry(NamedTuple):
-    """One printed cell: plain text, which each format escapes, and whether it is bold."""
-
-    text: str
-    bold: bool = False
-
-
-class Row(NamedTuple):
-    """One row of a table: label columns, printed cells by column, and full-precision records."""
-
-    label: tuple[str, ...]
-    cells: Mapping[str, str | Entry]
-    records: Sequence[Mapping[str, object]] = ()
-
-
 @dataclass(frozen=True, eq=False)
-class ReportTable(Exhibit):
-    """A table of a report.
-
-    Attributes
-    ----------
-    name : str
-        Stem of its files.
-    title : str
-    note : str
-        The caption.
-    header : tuple of str
-    rows : tuple of tuples of Entry
-        Each as long as the header.
-    records : tuple of dicts
-        The same numbers in full precision, tidy: what the CSV file holds.
-    n_label_columns : int
-        Leading columns that are text. All but the last are printed only where they change, and a
-        change in the first begins a group of rows.
-    """
+class ReportTable(ResultTable):
+    """A table of a report: a `btdagg.result.ResultTable` that is written in each format."""
 
     kind: ClassVar[str] = "table"
 
-    header: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
-    records: tuple[dict[str, object], ...]
-    n_label_columns: int = 1
-
     @classmethod
-    def of_rows(
-        cls,
-        name: str,
-        title: str,
-        note: str,
-        labels: Sequence[str],
-        rows: Iterable[Row],
-        columns: Iterable[str] = (),
-    ) -> Self:
-        """Make a table of rows, with columns in order of first appearance; a dash where none is.
-
-        `labels` are the header of the label columns; `columns` come first, with values or not. An
-        interval in a record becomes three values: ``mae``, ``mae_low`` and ``mae_high``.
-        """
-        rows = list(rows)
-        header = tuple(dict.fromkeys((*columns, *(name for row in rows for name in row.cells))))
-        missing = Entry(MISSING)
-        cells = [[row.cells.get(column, missing) for column in header] for row in rows]
-        return cls(
-            name,
-            title,
-            note,
-            (*labels, *header),
-            tuple(
-                tuple(
-                    Entry(cell) if isinstance(cell, str) else cell
-                    for cell in (*row.label, *row_cells)
-                )
-                for row, row_cells in zip(rows, cells, strict=True)
-            ),
-            tuple(_flat(record) for row in rows for record in row.records),
-            n_label_columns=len(labels),
-        )
+    def of(cls, table: ResultTable) -> Self:
+        """Return a table of a result as one of a report."""
+        return cls(**{field.name: getattr(table, field.name) for field in fields(table)})
 
     def markdown(self) -> str:
         """Return a heading, the table in pipes, and the note."""
@@ -209,17 +144,6 @@ class ReportTable(Exhibit):
 
     def _begins_group(self, repeated: int) -> bool:
         return self.n_label_columns > 1 and repeated == 0
-
-
-def _flat(record: Mapping[str, object]) -> dict[str, object]:
-    """Return a record whose intervals are a mean and two ends."""
-    fields: dict[str, object] = {}
-    for name, value in record.items():
-        if isinstance(value, Interval):
-            fields |= {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
-        else:
-            fields[name] = value
-    return fields
 
 
 def in_markdown(text: str) -> str:

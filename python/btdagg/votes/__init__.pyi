@@ -5,7 +5,16 @@ from .items import (
     Confidences as Confidences,
 )
 from .items import (
+    Draw as Draw,
+)
+from .items import (
+    Facts as Facts,
+)
+from .items import (
     Items as Items,
+)
+from .items import (
+    Origin as Origin,
 )
 from .join import (
     with_task as with_task,

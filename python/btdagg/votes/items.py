@@ -20,7 +20,8 @@ from btdagg._util.validation import (
     same_length,
     unmasked,
 )
-from btdagg.votes.labels import RATERS, OnRaters, n_disputed, rater_remarks, shares_in
+from btdagg.remarks import as_remarks, code_of
+from btdagg.votes.labels import RATERS, n_disputed, rater_remarks, shares_in
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.sides import UNNAMED, Sides, turned
@@ -28,6 +29,8 @@ from btdagg.votes.table import facts_of, listing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from btdagg.remarks import Remark
 
     Floats = NDArray[np.float64]
 
@@ -58,8 +61,9 @@ class Facts(Mapping[str, Any]):
 
     `facts[name]` is a column made for the items: ``"signs"`` (votes without their strength, (n,
     J)), ``"confidences"``, ``"by"`` (what estimates are split by), ``"task"``, ``"system"`` or
-    ``"system_a"`` and ``"system_b"``, ``"covariate NAME"`` and ``"decision NAME"`` (made elsewhere,
-    -1, 0, 1 or NaN). Further columns of the tables are read when `Items.column` asks for them.
+    ``"system_a"`` and ``"system_b"``, ``"weights"``, ``"ratings"``, ``"covariate NAME"`` and
+    ``"decision NAME"`` (made elsewhere, -1, 0, 1 or NaN). Further columns of the tables are read
+    when `Items.column` asks for them.
 
     Parameters
     ----------
@@ -166,11 +170,13 @@ class Origin(Readable):
         Treatment of items on which raters disagree: mean, majority or drop.
     standings : mapping of str to mapping of str to float
         By covariate, the standings of the systems.
+    by : str
+        Name of the column that the fact `by` is of.
     n_unlabelled, n_without_votes : int
         Numbers of items left out without a label, and of labels without votes.
     no_labels : str
         Why no item has a label.
-    remarks : tuple of str
+    remarks : tuple of Remark
         Data left out, and assumptions.
     """
 
@@ -178,10 +184,11 @@ class Origin(Readable):
     sides: Sides = UNNAMED
     raters: str = "mean"
     standings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    by: str = ""
     n_unlabelled: int = 0
     n_without_votes: int = 0
     no_labels: str = "no item has a label"
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -273,6 +280,7 @@ class Items(Readable):
 
     def __getitem__(self, rows: ArrayLike | slice) -> Self:
         chosen = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
+        expect(chosen.ndim == 1, "rows", rows, "several rows: a slice, numbers or a mask")
         chosen = chosen if chosen.size else chosen.astype(np.intp)
         counts, labels, ids, group = (
             _rows_of(values, chosen) for values in (self.counts, self.labels, self.ids, self.group)
@@ -384,7 +392,7 @@ class Items(Readable):
         """Read a fact by its name: made for the items, or a column of the votes or the labels."""
         if name in self.facts:
             values = self.facts[name]
-            return pl.Series(name, values.tolist()) if values.ndim == 1 else None
+            return pl.Series(name, values.tolist()) if np.ndim(values) == 1 else None
         votes, frame = self.facts.votes, self.facts.frame
         if votes is not None and name in votes.columns:
             if "task" not in self.facts or "task" not in votes.columns:
@@ -429,7 +437,7 @@ class Items(Readable):
                 whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0
                 facts = facts.with_columns({"ratings": whole.astype(np.int64)})
         remarks = origin.remarks
-        if not any(isinstance(remark, OnRaters) for remark in remarks):
+        if not any(code_of(remark) == "raters-disagree" for remark in remarks):
             remarks += rater_remarks(self.label_scale, origin.raters, disputed, len(rows))
         n_unlabelled = origin.n_unlabelled + len(self) - len(rows)
         origin = replace(origin, n_unlabelled=n_unlabelled, remarks=remarks)
@@ -437,7 +445,11 @@ class Items(Readable):
 
     def with_facts(self, columns: Mapping[str, Any]) -> Self:
         """Return the items with more facts, each with a row for every item; see `Facts`."""
-        return replace(self, facts=self.facts.with_columns(columns))
+        arrays = {
+            name: values if isinstance(values, str | Confidences) else np.asarray(values)
+            for name, values in columns.items()
+        }
+        return replace(self, facts=self.facts.with_columns(arrays))
 
     def without_strength(self) -> Self:
         """Return the items with their votes counted whole, whatever their strength."""
@@ -446,8 +458,8 @@ class Items(Readable):
         return replace(self, counts=self.votes, facts=facts)
 
     def with_remarks(self, remarks: Iterable[str]) -> Self:
-        """Return the items with these remarks."""
-        return self._with(origin=replace(self.origin, remarks=tuple(remarks)))
+        """Return the items with these remarks alone."""
+        return self._with(origin=replace(self.origin, remarks=as_remarks(remarks)))
 
     def with_covariates(self, covariates: Any, *, model: Any = None) -> Self:
         """Return the items with what else is known of them, for models to use.
@@ -561,7 +573,7 @@ class Items(Readable):
             expected = f"at most {most}, the most votes of a labelled item"
             expect(n_votes <= most, "n_votes", n_votes, expected)
 
-    def remarks_of(self, rows: NDArray[Any]) -> tuple[str, ...]:
+    def remarks_of(self, rows: NDArray[Any]) -> tuple[Remark, ...]:
         """Return the remarks with what is said of raters for some items alone."""
         remarks = self.origin.remarks
         if self.facts.frame is None:
@@ -569,8 +581,8 @@ class Items(Readable):
         some = self[rows]
         numbers = n_disputed(some.facts.frame), int(some.is_labelled.sum())
         of_some = rater_remarks(self.label_scale, self.origin.raters, *numbers, of_estimates=True)
-        others = (text for text in remarks if not isinstance(text, OnRaters))
-        is_said = any(isinstance(text, OnRaters) for text in remarks)
+        others = [remark for remark in remarks if code_of(remark) != "raters-disagree"]
+        is_said = len(others) < len(remarks)
         return (*others, *of_some) if is_said else remarks
 
     # What only some aggregators need

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.errors import InputError, forbid, of_kind
 from btdagg._util.lazy import pl
 from btdagg._util.validation import (
@@ -22,6 +23,7 @@ from btdagg._util.validation import (
     shaped,
     unmasked,
 )
+from btdagg.remarks import Remark
 from btdagg.votes.items import Confidences, Draw, Facts, Items, Origin
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.orders import about_orders
@@ -38,7 +40,7 @@ _TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
 _FEWEST = 10  # labels by which nobody is for B
 
 
-def on_sides(parts: Sequence[Items]) -> tuple[str, ...]:
+def on_sides(parts: Sequence[Items]) -> tuple[Remark, ...]:
     """Say where pairs may be single responses: no label, and no vote on them, is for B."""
     items = [part.labelled() for part in parts if part.is_labelled.any()]
     labels = {label for part in items for label in part.label.tolist()}
@@ -46,20 +48,17 @@ def on_sides(parts: Sequence[Items]) -> tuple[str, ...]:
     is_one_sided = labels == {0, 1} and not any(part.pooled[:, 0].any() for part in items)
     if not are_pairs or not is_one_sided or sum(map(len, items)) < _FEWEST:
         return ()
-    return (
-        "no label, and no vote on the labelled items, is for B: if 0 and 1 mean fail and pass, "
-        "state the scale pass/fail for votes and labels",
-    )
+    return (remarks.one_sided(),)
 
 
 def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     """Join items that have votes with their labels, in each task if votes have tasks."""
     require_alike(counted.scale, labels.scale)
-    remarks = counted.origin.remarks
+    about = counted.origin.remarks
     has_votes = counted.scale.decidable(counted.pooled)
     if not has_votes.all():
         counted, n_empty = counted[has_votes], int((~has_votes).sum())
-        remarks = (*remarks, f"{n_empty} items without a readable vote are left out")
+        about = (*about, remarks.unreadable_items(n_empty))
     ids = counted.ids
     of_tasks = labels if votes is None else labels_of(labels, votes)
     n_labels = len(of_tasks.frame)
@@ -94,7 +93,7 @@ def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
     origin = replace(
         counted.origin,
         n_without_votes=n_without_votes,
-        remarks=remarks,
+        remarks=about,
         raters=labels.raters,
         no_labels=counted.origin.no_labels if is_matched else _why_no_label(votes, labels, ids),
     )
@@ -159,7 +158,7 @@ def labels_of(labels: Labels, votes: Table) -> Labels:
     return replace(labels, data=parts[0], unlabelled=parts[1])
 
 
-def remarks_on_raters(labels: Labels, votes: Table) -> tuple[str, ...]:
+def remarks_on_raters(labels: Labels, votes: Table) -> tuple[Remark, ...]:
     """Return the remarks on the raters of the items that have votes."""
     key = [c for c in ("item", "task") if c in labels.columns and c in votes.columns]
     voted = pl.DataFrame([text(votes, column).str.strip_chars() for column in key]).unique()
@@ -199,11 +198,12 @@ def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str
         task, tasks = votes.values("task").drop_nulls()[:1].to_list(), labels.values("task")
         return f"{labels.source}: no row has task {''.join(task)!r}; found {listing(tasks)}"
     voted = f"item {ids[:1].tolist()[0]!r}" if len(ids) else "no item"
-    alike = _like_ids(ids.tolist(), labels.frame["item"].to_list())
-    return (
+    text = (
         f"no item has both votes and a label: the first item of the votes is {voted}, that of "
-        f"{labels.source} is item {labels.frame['item'][0]!r}{alike and f'; {alike}'}"
+        f"{labels.source} is item {labels.frame['item'][0]!r}"
     )
+    alike = _like_ids(ids.tolist(), labels.frame["item"].to_list())
+    return text if alike is None else f"{text}; {alike}"
 
 
 _MANY = 100_000  # ids that are looked at
@@ -220,7 +220,7 @@ _FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-def _like_ids(voted: Iterable[Any], labelled: Iterable[Any]) -> str:
+def _like_ids(voted: Iterable[Any], labelled: Iterable[Any]) -> Remark | None:
     """Say how ids of votes and of labels, none of which match, differ in what is hard to see."""
 
     def plain(text: str) -> str:
@@ -230,11 +230,11 @@ def _like_ids(voted: Iterable[Any], labelled: Iterable[Any]) -> str:
     pairs = ((names.get(plain(str(name))), str(name)) for name in labelled)
     found = [(first, second) for first, second in pairs if first is not None]
     if not found:
-        return ""
+        return None
     first, second = found[0]
     how = [name for name, form in _FORMS.items() if form(first) == form(second)]
     kind = how[0] if how else "how they are written"
-    return f"ids of {len(found)} items differ only in {kind}, such as {first!a} and {second!a}"
+    return remarks.similar_ids(len(found), kind, first, second)
 
 
 def all_items(
@@ -265,7 +265,7 @@ def all_items(
     has_systems = "system" in votes.columns and not votes.scale.mirrored
     of_votes = [*(["system"] if has_systems else []), *columns]
     tables, parts = [], []
-    remarks: list[str] = []
+    about: list[Remark] = []
     bare: list[str] = []
     n_apart = 0
     for key, part in votes.partition(["task"] if "task" in votes.columns else []):
@@ -275,7 +275,7 @@ def all_items(
             bare += key
             continue
         label_rows = items.facts.frame
-        remarks += items.origin.remarks
+        about += items.origin.remarks
         n_apart += n_disputed(label_rows)
         facts = facts_of(part, items.ids, of_votes, required=columns)
         facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
@@ -288,13 +288,9 @@ def all_items(
         items.labelled() if bare else votes.labelled(labels, n_votes)
     rows = pl.concat(tables)
     if bare:
-        tasks = "task" if len(bare) == 1 else "tasks"
-        remarks.append(f"{tasks} {', '.join(bare)} left out: no item there has a label")
+        about.append(remarks.tasks_without_labels(bare))
     if n_looks:
-        remarks.append(
-            f"{n_looks} labels of {labels.source} are left out: their items were not drawn at "
-            "random (probability 0)"
-        )
+        about.append(remarks.reviewed_labels(n_looks, labels.source))
     if "group" not in rows.columns:
         rows = rows.with_columns(group=pl.lit(None, pl.String))
     n_without_group = rows["group"].null_count()
@@ -306,26 +302,22 @@ def all_items(
         f"{labels.source} has no column criterion or task, expected one, since {votes.source} "
         "has several for an item",
     )
-    remarks += rater_remarks(
+    about += rater_remarks(
         labels.scale, labels.raters, n_apart, n_labelled, of_estimates=not keep_chosen
     )
-    remarks += [*on_sides(parts), *about_words(votes), *about_orders(votes, labels)]
+    about += [*on_sides(parts), *about_words(votes), *about_orders(votes, labels)]
     if labels.n_repeats:
-        repeated = f"{labels.n_repeats} rows of {labels.source} repeat a rater's label of an item"
-        remarks.append(f"{repeated} and are left out")
+        about.append(remarks.repeated_ratings(labels.n_repeats, labels.source))
     n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
     if n_without_votes:
-        remarks.append(f"{n_without_votes} labels of {labels.source} belong to items without votes")
+        about.append(remarks.labels_without_votes(n_without_votes, labels.source))
         rest = rows.filter(pl.Series(np.concatenate([~part.is_labelled for part in parts])))["item"]
         of_tasks = labels_of(labels, votes).frame["item"].cast(pl.String)
         absent = of_tasks.filter(~of_tasks.is_in(rows["item"].cast(pl.String).implode()))
-        if alike := _like_ids(rest.to_list(), absent.to_list()):
-            remarks.append(alike)
+        if (alike := _like_ids(rest.to_list(), absent.to_list())) is not None:
+            about.append(alike)
     if 0 < n_without_group < len(rows):
-        remarks.append(
-            f"{n_without_group} items have no group and count as groups of their own; to give "
-            "them one, add them to the labels with a group and an empty label"
-        )
+        about.append(remarks.items_without_group(n_without_group))
     names = _objects(rows.select(alone))[:, 0]
     in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
     is_designed = {"stratum", "probability", "design", "seed"} <= {*labels.columns}
@@ -366,8 +358,9 @@ def all_items(
         judges=items.judges,
         sides=votes.sides,
         raters=labels.raters,
+        by=by or "",
         n_without_votes=n_without_votes,
-        remarks=tuple(remarks),
+        remarks=tuple(about),
     )
     gathered = Items.joined(
         parts,

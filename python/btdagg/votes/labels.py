@@ -13,6 +13,7 @@ import numpy as np
 
 from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
+from btdagg.remarks import Remark, raters_disagree
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, ids, parse, votes_of
@@ -80,7 +81,7 @@ class Labels(Table):
         return self.scale.shares(self.frame["label"].to_list())
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """On how many items raters disagree, and what their one label is."""
         return rater_remarks(self.scale, self.raters, self.n_disputed, len(self.frame))
 
@@ -281,34 +282,19 @@ def n_disputed(rows: pl.DataFrame) -> int:
     return int((rows[_SHARES].list.max() < 1).sum()) if _SHARES in rows.columns else 0
 
 
-class OnRaters(str):
-    """A remark on raters who disagree, which is said once."""
-
-    __slots__ = ()
-
-
 def rater_remarks(
     scale: Scale, raters: str, n_disputed: int, n_labelled: int, *, of_estimates: bool = False
-) -> tuple[str, ...]:
+) -> tuple[Remark, ...]:
     """Say on how many of the items with a label raters disagree, and what is made of these."""
     if not n_disputed:
         return ()
-    treatment = (
-        "each gets the label of most of its raters, or a tie if several labels have the most votes "
-        "(if only the mean is known, the label nearest to it)"
-    )
-    if not scale.mirrored:
-        treatment = (
-            "each gets the median of its raters (of two medians, the one nearer to the middle of "
-            "the scale; if only the mean is known, the grade nearest to it)"
-        )
+    treatment = "majority" if scale.mirrored else "median"
     if raters == "drop":
         n_labelled += n_disputed
-        treatment = "they are left out, so results are about items on which people agree"
+        treatment = "drop"
     elif raters == "mean" and of_estimates:
-        treatment = "each counts as the mean of its raters"
-    on = f"raters disagree on {n_disputed} of {n_labelled} labelled items"
-    return (OnRaters(f"{on}: {treatment}"),)
+        treatment = "mean"
+    return (raters_disagree(n_disputed, n_labelled, treatment),)
 
 
 def _split(rows: Table, scale: Scale, raters: RaterRule) -> Labels:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._util.lazy import pl
 
 if TYPE_CHECKING:
+    from btdagg.remarks import Remark
     from btdagg.votes.labels import Labels
     from btdagg.votes.table import Table
 
@@ -17,13 +19,9 @@ _CONTRADICTS = 0.001  # one-sided level of a correlation of the orders
 _BY_POSITION = -0.3  # correlation of the orders that a judge may have who goes by position
 _FEWEST = 8  # items, or groups of items
 _ROUNDING = 1e-9
-_READING = (
-    "words that mean A or B count alike in both orders, words that mean first or second are turned "
-    "round in order BA; let the words mean the other two, or swap the orders"
-)
 
 
-def about_orders(votes: Table, labels: Labels | None = None) -> tuple[str, ...]:
+def about_orders(votes: Table, labels: Labels | None = None) -> tuple[Remark, ...]:
     """Say of which judges the votes of one order seem not to be turned round.
 
     Labels show it if votes covary with them positively in one order and negatively in the other
@@ -54,20 +52,17 @@ def about_orders(votes: Table, labels: Labels | None = None) -> tuple[str, ...]:
     return tuple(filter(None, said))
 
 
-def _about(part: pl.DataFrame, judge: tuple[Any, ...], n_judges: int) -> str | None:
+def _about(part: pl.DataFrame, judge: tuple[Any, ...], n_judges: int) -> Remark | None:
     from scipy.special import ndtr  # which takes a second to import
 
-    who = "".join(f"{name}: " for name in judge)
+    who = "".join(map(str, judge))
     if "label" in part.columns:
         of_order = {order: part.drop_nulls([order, "label"]) for order in ("AB", "BA")}
         tails = {order: _tails(rows, order) for order, rows in of_order.items()}
         for bad, good in (("AB", "BA"), ("BA", "AB")):
             if tails[bad][0] < _DISAGREES / n_judges and tails[good][1] < _AGREES:
-                shares = (f"{_agreement(of_order[o], o):.0%} in order {o}" for o in (good, bad))
-                return (
-                    f"{who}votes pick the side of the label for {' and '.join(shares)}: the votes "
-                    f"of one order seem not to be turned round; {_READING}"
-                )
+                agreement = {order: _agreement(of_order[order], order) for order in (good, bad)}
+                return remarks.order_not_turned(agreement).within(who)
         if max(upper for _, upper in tails.values()) < _AGREES:
             return None
     both = part.drop_nulls(["AB", "BA"])
@@ -78,11 +73,7 @@ def _about(part: pl.DataFrame, judge: tuple[Any, ...], n_judges: int) -> str | N
     z = np.arctanh([np.clip(r, -1 + _ROUNDING, 1 - _ROUNDING), _BY_POSITION])
     if ndtr((z[0] - z[1]) * np.sqrt(len(both) - 3)) >= _CONTRADICTS / n_judges:
         return None
-    return (
-        f"{who}votes on an item contradict each other in orders AB and BA (correlation {r:.2f} "
-        f"over {len(both)} items): the votes of one order are not turned round, or the judge goes "
-        f"by position; {_READING}"
-    )
+    return remarks.orders_contradict(r, len(both)).within(who)
 
 
 def _tails(rows: pl.DataFrame, order: str) -> tuple[float, float]:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from btdagg import remarks
 from btdagg._core import InputError
 from btdagg._util.validation import as_integer
+from btdagg.remarks import Remark
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.strength import (
     STRENGTH_COLUMNS,
@@ -31,13 +33,6 @@ _LISTED = 5
 
 class ProvenanceWarning(UserWarning):
     """A model is used on votes that it was not fitted for."""
-
-
-class OtherValues(str):
-    """The text of a difference: a `column` with `values` that a model was not fitted to."""
-
-    column: str
-    values: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -184,18 +179,14 @@ class Provenance:
             fitted = getattr(self, name)
             unfitted = tuple(v for v in _texts(name, columns.get(name, ())) if v not in fitted)
             if fitted and unfitted:
-                text = OtherValues(
-                    f"{name} is {listing(unfitted, _LISTED)}, but the model was fitted for "
-                    f"{listing(fitted, _LISTED)}"
-                )
-                text.column, text.values = name, unfitted
-                texts.append(text)
+                listed = listing(unfitted, _LISTED), listing(fitted, _LISTED)
+                texts.append(remarks.other_values(name, unfitted, listed))
         return tuple(texts)
 
     def other_strength(
         self, kind: str, full_margins: tuple[FullMargin, ...] = ()
-    ) -> tuple[str, ...]:
-        """Return a text if votes count by other columns or margins than the model was fitted to."""
+    ) -> tuple[Remark, ...]:
+        """Return a remark if votes count by other columns or margins than the model's did."""
         if "" in (self.strength, kind):
             return ()
         if self.strength == kind:
@@ -206,14 +197,9 @@ class Provenance:
                 if fitted.get(margin[:2], margin.margin) != margin.margin
             ]
             return tuple(
-                f"a full win is a margin of {margin.margin:.4g}, but the model was fitted with "
-                f"{fitted[margin[:2]]:.4g}"
-                for margin in differing
+                remarks.other_margin(margin.margin, fitted[margin[:2]]) for margin in differing
             )
-        if self.strength == "none":
-            return (f"votes have a {kind}, but the model was fitted without vote strength",)
-        strength = "without their strength" if kind == "none" else f"by their {kind}"
-        return (f"votes count {strength}, but the model was fitted to their {self.strength}",)
+        return (remarks.other_strength(kind, self.strength),)
 
     def unused_strength(self, votes: Table) -> tuple[str, ...]:
         """Return a text if votes have a strength, and the model was fitted to signs."""

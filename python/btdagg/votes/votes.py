@@ -332,8 +332,8 @@ class Votes(Table, CountsItself):
         """Return the items with a label, joined as by `items`, which has the other arguments."""
         items: Items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
         items.require_votes(n_votes)
-        remarks = *on_sides([items]), *about_words(self), *about_orders(self, labels)
-        return items.with_remarks((*items.origin.remarks, *remarks))
+        about = *on_sides([items]), *about_words(self), *about_orders(self, labels)
+        return items.with_remarks((*items.origin.remarks, *about))
 
     def refuse_beyond(self, n_votes: int | None, panel: str | None = None) -> None:
         """Refuse a number of votes that no item has, or no judge of a panel on an item."""

@@ -10,6 +10,7 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted
+from btdagg.remarks import Remark, guessed_numbers
 from btdagg.votes import schema
 from btdagg.votes.grades import likely_scale
 from btdagg.votes.table import Table, as_text, listing, refuse, require
@@ -81,32 +82,9 @@ def are_guessed(table: Table, column: str, words: Iterable[object] = ()) -> bool
     return bool(numbers) and numbers <= {"0", "1"} and not numbers <= {*map(schema.word_of, words)}
 
 
-class GuessedNumbers(str):
-    """Remark on votes, or labels, that `are_guessed`."""
-
-    __slots__ = ()
-
-    @property
-    def in_options(self) -> str:
-        """The remark as a command words it."""
-        return self.replace(_AS_ARGUMENT, _AS_OPTIONS)
-
-
-_AS_ARGUMENT = 'words={"1": "A", "0": "tie"}'
-_AS_OPTIONS = "--set words.1=A --set words.0=tie"
-
-
-def of_guess(what: str = "votes") -> GuessedNumbers:
-    """Say how votes, or labels, were read that `are_guessed`."""
-    return GuessedNumbers(
-        f"{what} are 0 and 1 alone, read as tie and A; 0 may as well mean B, or a fail. "
-        f"{_AS_ARGUMENT} states this reading"
-    )
-
-
-def about_words(votes: object) -> tuple[str, ...]:
+def about_words(votes: object) -> tuple[Remark, ...]:
     """Say how votes of 0 and 1 alone were read where nobody said what the numbers mean."""
-    return (of_guess(),) if getattr(votes, "is_guessed", False) else ()
+    return (guessed_numbers(),) if getattr(votes, "is_guessed", False) else ()
 
 
 def voted(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from btdagg import Labels, Protocol, Votes
-    from btdagg.report import ReportFigure, ReportTable
+    from btdagg.report import Exhibit
 
 # Tie rates are tabulated by the judge and the first of these columns that has several values.
 _BESIDES = ("template", "temperature", "task", "order")
@@ -67,7 +67,7 @@ def votes(
 
 def _exhibits(
     table: Votes, gold: Labels | None, gold_ties: Labels | None, protocol: Protocol
-) -> Iterator[ReportTable | ReportFigure]:
+) -> Iterator[Exhibit]:
     judge = [column for column in ("judge",) if column in table.columns]
     besides = (c for c in _BESIDES if c in table.columns and len(table.values(c)) > 1)
     columns = [*judge, *besides][:2]
@@ -86,7 +86,7 @@ def _exhibits(
         note(f"orders not compared: {error}")
 
 
-def _orders(table: Votes, gold: Labels, protocol: Protocol) -> ReportTable:
+def _orders(table: Votes, gold: Labels, protocol: Protocol) -> Exhibit:
     by = [column for column in ("task", "judge") if column in table.columns]
     present = table.frame.drop_nulls("vote")
     orders = present["order"].unique().sort().to_list()

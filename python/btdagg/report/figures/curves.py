@@ -1,35 +1,38 @@
-"""Scores against votes and labels: as measured, and as a plan expects them."""
+"""Curves: scores against votes and labels, and those of any result."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from btdagg._util.wording import stem, wrapped
+from btdagg.evaluation.tables import swept_over
+from btdagg.evaluation.wording import basis_of, key_of, not_evaluated
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
+    FAINT,
     WIDTH,
     draw_legend,
     series_styles,
-    small_axis,
 )
-from btdagg.report.wording import basis_of, key_of, not_evaluated, swept_over
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from btdagg.estimates import Certificate
     from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
-    from btdagg.online.plans import Plan
+    from btdagg.result import CurveFigure, Panel
 
 Key = tuple[str, ...]
 
 _SCORES = {"mae": "mean absolute error", "accuracy": "accuracy"}
 _IN_TITLE = 30
 _TICKS = 8
+_BESIDE = 3  # panels in a row
+_MARKED = 20  # points of a curve that are marked
 _LEAST = 0.05  # of an axis of scores from end to end
 
 
@@ -122,54 +125,52 @@ def _lines(
     axis.locator_params(axis="y", nbins=5)
 
 
-def plan_figure(plan: Plan) -> ReportFigure:
-    """Draw the expected error of a job against the votes that its items get, by rule."""
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for row in plan.budgets:
-        lines.setdefault(row.rule, []).append((row.votes, row.mae))
-    return ReportFigure(
-        "plan",
-        "Expected error by votes",
-        "Expected mean absolute error against the average votes per item. Each point of a rule is "
-        "a maximum number of votes, which rises along the line.",
-        partial(_draw_plan, lines),
-    )
+def curves_figure(data: CurveFigure) -> ReportFigure:
+    """Draw curves, in one panel or several."""
+    return ReportFigure(data.name, data.title, data.note, partial(_draw_curves, data))
 
 
-def _draw_plan(lines: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
-    figure, axis = small_axis()
-    for name, style in series_styles(list(lines)).items():
-        votes, errors = zip(*lines[name], strict=True)
-        axis.plot(votes, errors, label=name, **style)
-    axis.set_xlabel("votes per item")
-    axis.set_ylabel("mean absolute error")
-    figure.legend(loc="outside upper center", ncols=2)
+def _draw_curves(data: CurveFigure) -> Figure:
+    from matplotlib.figure import Figure
+
+    panels = data.panels
+    n_columns = min(len(panels), _BESIDE)
+    n_rows = -(-len(panels) // n_columns)
+    width = WIDTH * (0.6 if n_columns == 1 else 1)
+    figure = Figure(figsize=(width, 2.4 * n_rows + 0.3), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
+    styles = series_styles(name for panel in panels for name in panel.curves)
+    if any(len(curve.x) > _MARKED for panel in panels for curve in panel.curves.values()):
+        for style in styles.values():
+            style.pop("marker")
+    for axis, panel in zip(axes, panels, strict=False):
+        _draw_panel(axis, panel, styles)
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    axes[0].set_ylabel(panels[0].y_label)
+    if data.limits is not None:
+        bottom, top = axes[0].get_ylim()
+        axes[0].set_ylim(max(bottom, data.limits[0]), min(top, data.limits[1]))
+    draw_legend(figure, styles)
     return figure
 
 
-def certificate_figure(certificate: Certificate) -> ReportFigure:
-    """Draw the agreement with people of the surest items against their share of all."""
-    return ReportFigure(
-        "certificate",
-        "Agreement by coverage",
-        "Agreement with people of the most certain labels, by their share of all items, with "
-        f"{100 * certificate.confidence:.4g}% lower bounds. The bounds are pointwise: each is "
-        "valid for a point chosen in advance, not for one picked from this figure.",
-        partial(_draw_certificate, certificate),
-    )
+def _draw_panel(axis: Axes, panel: Panel, styles: Mapping[str, Mapping[str, Any]]) -> None:
+    from matplotlib.ticker import MaxNLocator
 
-
-def _draw_certificate(certificate: Certificate) -> Figure:
-    figure, axis = small_axis()
-    coverage, agreement, low, *_ = zip(*certificate.curve, strict=True)
-    (style,) = series_styles(["labelled items"]).values()
-    x, y, bound = ([100 * value for value in values] for values in (coverage, agreement, low))
-    axis.plot(x, y, **style, label="labelled items")
-    axis.fill_between(x, y, bound, color=style["color"], alpha=0.18, linewidth=0, label="bound")
-    axis.axhline(100 * certificate.agreement, color="#888888", linewidth=0.8)
-    if certificate.coverage:
-        axis.axvline(100 * certificate.coverage, color="#888888", linewidth=0.8, linestyle=":")
-    axis.set_xlabel("share of items in percent, most certain first")
-    axis.set_ylabel("agreement in percent")
-    figure.legend(loc="outside upper center", ncols=2)
-    return figure
+    for name, curve in panel.curves.items():
+        axis.plot(curve.x, curve.y, **styles[name])
+        if curve.low is not None:
+            high = curve.y if curve.high is None else curve.high
+            axis.fill_between(
+                curve.x, curve.low, high, color=styles[name]["color"], alpha=0.18, lw=0
+            )
+    axis.set_xlabel(panel.x_label)
+    if panel.in_logs:
+        axis.xaxis.set_major_formatter(lambda at, _: f"{float(f'{math.exp(at):.2g}'):,.12g}")
+    axis.xaxis.set_major_locator(MaxNLocator(5))
+    axis.grid(color="#E5E5E5", linewidth=0.5)
+    if panel.x_line is not None:
+        axis.axvline(panel.x_line, color=FAINT, linewidth=0.8)
+    if panel.y_line is not None:
+        axis.axhline(panel.y_line, color=FAINT, linewidth=0.8)

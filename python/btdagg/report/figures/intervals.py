@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from btdagg._util.wording import wrapped
-from btdagg.evaluation.metrics import Interval
+from btdagg.evaluation.wording import key_of
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     FAINT,
@@ -18,15 +17,11 @@ from btdagg.report.style import (
     series_styles,
     without_frame,
 )
-from btdagg.report.wording import key_of
+from btdagg.result import Interval, IntervalFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from btdagg.estimates.change import Change
-    from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.prediction_powered import Estimates
-    from btdagg.estimates.systems import SystemEstimates
     from btdagg.evaluation.bias import PositionalBias
 
 Points = Mapping[str, Mapping[str, "Interval | None"]]
@@ -34,7 +29,6 @@ Points = Mapping[str, Mapping[str, "Interval | None"]]
 
 _IN_ROW = 26  # letters of a name beside a row
 _APART = 0.13  # inches between series in a row
-_MOST = 60  # rows of a figure of estimates
 
 
 def positional_bias_figure(biases: Sequence[PositionalBias]) -> ReportFigure:
@@ -50,83 +44,10 @@ def positional_bias_figure(biases: Sequence[PositionalBias]) -> ReportFigure:
     )
 
 
-def change_figure(found: Change) -> ReportFigure:
-    """Draw what people and the judge say of two periods."""
-    points = {
-        name: {
-            "people": Interval(people.value, people.low, people.high),
-            "votes": Interval(*3 * [v]),
-        }
-        for name, (people, v) in found.means.items()
-    }
-    note = f"People, with {100 * found.level:.3g}% intervals, and votes alone, by period."
-    is_net = found.ends[0] < 0
-    sides = ("B is better", "A is better") if is_net else None
-    how = found.quantity, sides, 1, None if is_net else found.ends
-    draw = partial(draw_intervals, points, ("people", "votes"), "", *how)
-    return ReportFigure("change", "Before and after the change", note, draw)
-
-
-def estimates_figure(estimates: Estimates, by: str | None = None) -> ReportFigure:
-    """Draw shares and win rates with and without the judge, or the main one by values of `by`."""
-    named, a, b = estimates.sides.named, *estimates.sides
-    title, label, sides, unit = "Shares of all items", "share", None, 100
-    # The win rate says what the net win rate says, on the scale of the shares.
-    rows = {named(name): of for name, of in estimates.estimates.items() if name != estimates.main}
-    wins = "win rate" in rows
-    if wins:
-        title, label = f"Shares of items on which {a} or {b} is better", "share or win rate"
-        rows[f"win rate of {a}"] = rows.pop("win rate")
-    if estimates.by:
-        label = estimates.main
-        sides, unit = ((f"{b} wins more", f"{a} wins more"), 100) if wins else (None, 1)
-        rows = {"all items": estimates.estimates[label]}
-        rows |= {str(value): part[label] for value, part in estimates.by.items()}
-        title = f"{label.capitalize()} by {by or 'value'}"
-    ends = None if unit == 100 else estimates.ends
-    return _estimates("estimates", title, rows, label, estimates.level, sides, unit, ends)
-
-
-def systems_figure(systems: SystemEstimates) -> ReportFigure:
-    """Draw the means of systems from the best, with the judge and without."""
-    means = {str(name): system.mean for name, system in systems.systems.items()}
-    rows = {
-        name: mean for name, mean in means.items() if mean is not None and mean.value == mean.value
-    }
-    against = "" if systems.baseline is None else f" against {systems.baseline}"
-    of = systems.quantity
-    title, unit = f"{of.capitalize()}s{against}", 100 if _is_rate(of) else 1
-    ends = None if unit == 100 else systems.ends
-    return _estimates("systems", title, rows, of, systems.level, unit=unit, ends=ends)
-
-
-def _estimates(
-    name: str,
-    title: str,
-    rows: Mapping[str, MeanEstimate],
-    label: str,
-    level: float,
-    sides: tuple[str, str] | None = None,
-    unit: int = 100,
-    ends: tuple[float, float] | None = None,
-) -> ReportFigure:
-    note = f"{100 * level:.3g}% intervals for new items: with the judge's votes, and from labels"
-    note += " alone."
-    if any(map(_is_rate, (label, *rows))):
-        note += " Dashed: no difference."
-    if len(rows) > _MOST:
-        note += f" Shown are the first {_MOST} of {len(rows)}."
-    series = ("with the judge", "labels alone")
-    points = {
-        row: {
-            name: None if of is None else Interval(of.value, of.low, of.high)
-            for name, of in zip(series, (estimate, estimate.labels_only), strict=True)
-        }
-        for row, estimate in islice(rows.items(), _MOST)
-    }
-    label = f"{label} in percent" if unit == 100 else label
-    draw = partial(draw_intervals, points, series, "", label, sides, unit, ends)
-    return ReportFigure(name, title, note, draw)
+def intervals_figure(data: IntervalFigure) -> ReportFigure:
+    """Draw means with intervals, a row for each name."""
+    fields = data.points, data.series, "", data.label, data.sides, data.unit, data.limits
+    return ReportFigure(data.name, data.title, data.note, partial(draw_intervals, *fields))
 
 
 def _is_rate(name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from btdagg._util.wording import MISSING, fixed, stem, wrapped
+from btdagg.evaluation.wording import basis_of
 from btdagg.report.figure import ReportFigure
 from btdagg.report.style import (
     INK,
@@ -17,7 +18,6 @@ from btdagg.report.style import (
     square_panels,
     without_frame,
 )
-from btdagg.report.wording import basis_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,19 +1,15 @@
-"""Parameters of models, and what plans expect."""
+"""Tables of the parameters of models."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from btdagg._util.wording import fixed, percent
-from btdagg.report.table import Entry, ReportTable, Row
+from btdagg.result import Entry, ResultTable, Row
 
 if TYPE_CHECKING:
-    from btdagg.model.davidson import DavidsonModel
-    from btdagg.model.grades import GradeModel
     from btdagg.model.intervals import ParameterInterval
-    from btdagg.online.plans import Plan
 
 _MEANING = (
     "beta: sensitivity to the margin; nu: how strongly ties are preferred from the start; gamma: "
@@ -22,13 +18,13 @@ _MEANING = (
 
 
 def parameters_table(
-    models: Mapping[str, DavidsonModel],
+    models: Mapping[str, Any],
     intervals: Mapping[str, Mapping[str, ParameterInterval]] | None = None,
     more: Mapping[str, Mapping[str, str]] | None = None,
     *,
     label: str = "model",
     note: str = "",
-) -> ReportTable:
+) -> ResultTable:
     """Tabulate the parameters of models by name, with intervals and more cells if given."""
 
     def rows() -> Iterator[Row]:
@@ -48,16 +44,16 @@ def parameters_table(
             yield Row((name,), {**cells, **(more or {}).get(name, {})}, records)
 
     note = f"{note} {_MEANING}".strip()
-    return ReportTable.of_rows("parameters", "Fitted parameters", note, (label,), rows())
+    return ResultTable.of_rows("parameters", "Fitted parameters", note, (label,), rows())
 
 
 def grades_table(
-    models: Mapping[str, GradeModel],
+    models: Mapping[str, Any],
     more: Mapping[str, Mapping[str, str]] | None = None,
     *,
     label: str = "model",
     note: str = "",
-) -> ReportTable:
+) -> ResultTable:
     """Tabulate from which mean vote on models of grades decide each grade."""
 
     def rows() -> Iterator[Row]:
@@ -72,30 +68,15 @@ def grades_table(
             yield Row((name,), {**cells, **(more or {}).get(name, {})}, records)
 
     note = f"{note} Each grade is decided from this mean vote on.".strip()
-    return ReportTable.of_rows(
+    return ResultTable.of_rows(
         "parameters", "Lowest mean vote of each grade", note, (label,), rows()
     )
 
 
-def plan_table(plan: Plan) -> ReportTable:
-    """Tabulate the forecast of a job by number of votes and rule."""
-    labels = "; ".join(f"{size} labels {excess:.4f}" for size, excess in plan.labels)
-    note = "Changed: labels that differ from those with all votes."
-    if labels:
-        note += f" Extra error compared with a model of many labels: {labels}."
-    rows = []
-    for row in plan.budgets:
-        cells: dict[str, str | Entry] = {
-            "votes": fixed(row.votes, 2),
-            "MAE": Entry(fixed(row.mae, 4), True),
-            "95% interval": f"{fixed(row.low, 3)} to {fixed(row.high, 3)}",
-            "changed": percent(row.change_rate),
-            "calls": f"{row.calls:,.0f}",
-        }
-        if row.price not in (0, row.calls):  # a vote has a price
-            cells["price"] = f"{row.price:,.2f}"
-        rows.append(Row((str(row.n), row.rule), cells, [vars(row)]))
-    return ReportTable.of_rows("plan", "Plan of a job", note, ("at most", "rule"), rows)
+def fitted_to(model: Any, note: str) -> str:
+    """Return a note with the origin of a model's data, if it is known."""
+    origin = "" if model.provenance is None else f"Fitted to: {model.provenance}."
+    return f"{note} {origin}".strip()
 
 
 def _ends(interval: ParameterInterval) -> str:

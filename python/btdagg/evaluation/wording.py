@@ -1,18 +1,17 @@
-"""How numbers and names are written in tables and figures."""
+"""How scores and parts of an evaluation are written in tables and figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from btdagg._util.errors import forbid
+from btdagg._util.errors import InputError
 from btdagg._util.wording import MISSING, fixed, percent
 
 if TYPE_CHECKING:
-    from btdagg.evaluation import Scores
     from btdagg.evaluation.cells import Cell
-    from btdagg.evaluation.metrics import Interval
+    from btdagg.result import Interval
 
 
 def with_error(interval: Interval | None, *, signed: bool = False, in_percent: bool = False) -> str:
@@ -69,21 +68,19 @@ def random_splits(numbers: Iterable[int]) -> str:
     return f"{low} random splits" if low == high else f"{low} to {high} random splits"
 
 
-class SweptOver(NamedTuple):
-    """The quantity of a sweep: its stem, its field, in words, on an axis, and what to add."""
-
-    name: str
-    field: str
-    words: str
-    axis: str
-    note: str
+def spread(name: str, interval: Interval | None) -> dict[str, object]:
+    """Fields of a record for a mean and its interval."""
+    mean, low, high = (None, None, None) if interval is None else interval
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 
-def swept_over(scores: Scores) -> SweptOver:
-    """Say what a sweep goes over: the number of votes, or of labels."""
-    forbid(not scores.cells, "there is no sweep: nothing could be evaluated")
-    if scores.cells[0].n_labels is None:
-        return SweptOver("votes", "n_votes", "votes", "votes per item", "")
-    same = " Every number is evaluated on the same items."
-    what = "labels calibrated on"
-    return SweptOver("calibration", "n_labels", what, what, same)
+def record(where: Mapping[str, str | None], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the columns that votes are grouped by, and then a result's own."""
+    for column in where.keys() & fields:
+        raise InputError(f"column {column!r} has the name of a field of the results; rename it")
+    return {**where, **fields}
+
+
+def capitalised(text: str) -> str:
+    """Write words as a sentence."""
+    return f"{text[0].upper()}{text[1:]}."
