@@ -110,6 +110,16 @@ def test_never_more_errors_than_by_drps_on_the_calibration_set(n_votes):
     assert fewer > 0
 
 
+def test_equal_scores_are_told_by_parameters_and_not_by_rounding():
+    for seed in (48, 69):  # of which the mirrored fit was another
+        rng = np.random.default_rng(seed)
+        counts = rng.integers(0, 5, (rng.integers(2, 6), 3))
+        counts[:, 0] += counts.sum(axis=1) == 0
+        labels = rng.integers(-1, 2, len(counts))
+        found = calibrate_by_mae(counts, labels).model
+        assert calibrate_by_mae(counts[:, ::-1], -labels).model == found
+
+
 @given(counted)
 @settings(deadline=None, max_examples=10)
 def test_the_direct_fit_is_mirrored_and_takes_items_in_any_order(rows):

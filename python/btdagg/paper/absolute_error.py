@@ -157,30 +157,34 @@ def _fitted(
         "counts",
     )
 
-    def scored(model: DavidsonModel) -> tuple[int, float]:
-        """Return the errors of a model and its DRPS, whatever the order of items."""
-        errors = int(np.abs(gold.astype(np.int64) - model.decide(rows)).sum())
+    def drps_of(model: DavidsonModel) -> float:
         scores = discrete_ranked_probability_score(gold, model.predict_proba(rows))
-        return errors, math.fsum(scores) / len(gold)
+        return math.fsum(scores) / len(gold)
+
+    def scored(model: DavidsonModel) -> tuple[float, ...]:
+        """Return a model's errors, then its DRPS up to rounding, then its parameters."""
+        # Rounding differs where sides are swapped: it is not to choose between equal scores.
+        errors = int(np.abs(gold.astype(np.int64) - model.decide(rows)).sum())
+        return errors, round(drps_of(model), 12), model.beta, model.eta0, model.gamma
 
     model, best = usual, scored(usual)
     lower, upper = bounds.box()
     if lower[2] < upper[2]:
         lower[2] = _INWARD if lower[2] == 0 else lower[2]
         upper[2] = -_INWARD if upper[2] == 0 else upper[2]
-    least, theta = _least_errors(items, lower, upper, enough=best[0])
+    least, theta = _least_errors(items, lower, upper, enough=int(best[0]))
     for point in theta:
         beta, eta0, gamma = point.tolist()
         candidate = replace(usual, beta=beta, eta0=eta0, gamma=gamma)
         if (reached := scored(candidate)) < best:
             best, model = reached, candidate
-    errors, n = best[0], len(gold)
+    errors, n = int(best[0]), len(gold)
     unproven = f"absolute error {errors} on {n} labels, where {least} is not ruled out"
     return MaeCalibration(
         model=replace(model, scale=given.scale, label_scale=given.label_scale),
         mae=errors / n,
         bound=min(errors, least) / n,
-        drps=best[1],
+        drps=drps_of(model),
         n_labels=n,
         warnings=(unproven,) if errors > least else (),
     )
