@@ -27,7 +27,6 @@ from btdagg.cli.common import (
 from btdagg.cli.flags import FILE, TABLE
 from btdagg.cli.reporting import ReportOption, say_where
 from btdagg.estimates.looks import worth_a_look
-from btdagg.report.sections import write_result
 
 
 def certify(
@@ -120,6 +119,8 @@ def certify(
         if looks is not None:
             say(f"{looks}; wrote {to_label}")
     if folder is not None:
+        from btdagg.report.sections import write_result
+
         with folder:
             write_result(folder, certificate)
         say_where(folder)

@@ -24,7 +24,6 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of, words_of
-from btdagg.cli.reporting import print_result
 from btdagg.votes.unequal import unequal_votes_of
 
 _N_CURVE = 6  # numbers of votes in the curve
@@ -214,6 +213,8 @@ def plan(
         say(f"anchors: {anchors}")
     if output is not None:
         say(f"wrote {output}")
+    from btdagg.cli.reporting import print_result
+
     say(
         "",
         f"Forecast by number of votes and rule. At {rule.n} votes the given model decides, at "

@@ -20,7 +20,6 @@ from btdagg.cli.common import err, note, out, print_json, say, say_in_words
 from btdagg.cli.flags import CommandLine
 from btdagg.evaluation import RandomSplits
 from btdagg.evaluation.protocol import CROSS_FITTED, Protocol
-from btdagg.report.sections import write_result
 from btdagg.result import Exhibit, Result, ResultTable
 
 if TYPE_CHECKING:
@@ -102,6 +101,8 @@ def show_result(
     else:
         print_result(result)
     if report is not None:
+        from btdagg.report.sections import write_result
+
         with report:
             write_result(report, result)
         say_where(report)
