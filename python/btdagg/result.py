@@ -207,13 +207,18 @@ class Result(Displayed, Readable):
         """Return the answer in words."""
         raise NotImplementedError
 
-    def tables(self) -> tuple[ResultTable, ...]:
-        """Return the numbers as tables, the main one first."""
+    def table(self) -> ResultTable:
+        """Return the numbers as a table."""
         raise NotImplementedError
 
-    def table(self) -> ResultTable:
-        """Return the main table."""
-        return self.tables()[0]
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the table, and others where there are some."""
+        return (self.table(),)
+
+    @property
+    def heading(self) -> str:
+        """Heading of the result's section in a report."""
+        return self.table().title
 
     def figure(self) -> Exhibit | None:
         """Return the data of the figure; None where there is none."""
@@ -232,6 +237,11 @@ class Result(Displayed, Readable):
     def to_frame(self) -> pl.DataFrame:
         """Return the rows of the main table in full precision."""
         return as_frame([*self.table().records])
+
+    def as_row(self) -> pl.DataFrame:
+        """Return all of `as_dict` as one row, with the remarks as one text."""
+        values = self.as_dict()
+        return as_frame([values | {"remarks": "; ".join(values["remarks"])}])
 
     def with_remarks(self, remarks: Iterable[Remark]) -> Self:
         """Return the result with more remarks, which are about its data, before its own."""

@@ -268,7 +268,12 @@ class Certificate(SavedAsJson, Drawn, Result):
             takes += f"; {of_one_look(self.confidence)}"
         return f"with {labels} no items can be certified to {promise}; {takes}"
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    @property
+    def heading(self) -> str:
+        """Heading of the section in a report."""
+        return "Which labels are trusted without review"
+
+    def table(self) -> ResultTable:
         """Return how often the surest items agree with people, and which of them are certified."""
         rows = [
             Row(
@@ -288,7 +293,7 @@ class Certificate(SavedAsJson, Drawn, Result):
             "for one picked from this table."
         )
         title = "Agreement with people of the most certain items"
-        return (ResultTable.of_rows("certificate", title, note, ("surest",), rows),)
+        return ResultTable.of_rows("certificate", title, note, ("surest",), rows)
 
     def figure(self) -> CurveFigure | None:
         """Return the agreement with people of the surest items against their share of all."""

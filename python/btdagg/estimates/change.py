@@ -159,7 +159,7 @@ class Change(Result):
         means = {k: people.as_dict() | {"votes": v} for k, (people, v) in self.means.items()}
         return super().values() | {"means": means, "who": self.who}
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    def table(self) -> ResultTable:
         """Return the change of people, of votes, and of the judge."""
         parts = {
             "people": self.people,
@@ -170,20 +170,19 @@ class Change(Result):
         rows = []
         for name, change in parts.items():
             if name == "votes":
-                cells = {"change": f"{self.votes:+z.3f}", "p": ""}
-                rows.append(Row((name,), cells, [{"value": self.votes}]))
+                votes = {"change": Entry(f"{self.votes:+z.3f}"), "p": Entry("")}
+                rows.append(Row((name,), votes, [{"value": self.votes}]))
             elif change is not None:
                 entry = Entry(_shown(change), _is_significant(change))
-                cells_of_change: dict[str, str | Entry] = {"change": entry}
-                cells_of_change["p"] = pvalue(change.pvalue)
-                rows.append(Row((name,), cells_of_change, [change.as_dict()]))
+                cells = {"change": entry, "p": Entry(pvalue(change.pvalue))}
+                rows.append(Row((name,), cells, [change.as_dict()]))
         note = (
             f"Change of {self.quantity} from {self.names[0]} to {self.names[1]}, with "
             f"{100 * self.level:.3g}% intervals; bold: the interval excludes 0. Votes less people: "
             "by how much they moved apart, which a judge that is the same can do too, if it is "
             "more or less decisive than people or the mix of items changed."
         )
-        return (ResultTable.of_rows("change", "What changed", note, ("of",), rows),)
+        return ResultTable.of_rows("change", "What changed", note, ("of",), rows)
 
     def figure(self) -> IntervalFigure | None:
         """Return what people and the judge say of each period; None without labels."""

@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 TWICE = "twice as long"
 _DOUBLING = math.log(2)
+FAVOURED = "What the judge favours"
+"""Heading of the section in a report."""
+
 _WHO = ("people", "judge")
 _N_POINTS = 33  # of a line that is drawn
 _ROUNDING = 1e-9
@@ -189,7 +192,12 @@ class JudgeBias(Drawn, Result):
         value, low, high = (f"{times * end:{'+' * signed}.{digits}f}" for end in slope)
         return f"{value} (no interval)" if math.isnan(slope.low) else f"{value} ({low} to {high})"
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    @property
+    def heading(self) -> str:
+        """Heading of the section in a report."""
+        return FAVOURED
+
+    def table(self) -> ResultTable:
         """Return what people and the judge give for covariates and systems."""
         rows = []
         for bias in (*self.covariates, *self.systems):
@@ -209,7 +217,7 @@ class JudgeBias(Drawn, Result):
             "bold: the interval of the difference excludes 0. More or less strongly: the same "
             "direction as people, as with any judge that is merely more or less decisive."
         )
-        return (ResultTable.of_rows("bias", "The judge compared with people", note, ("of",), rows),)
+        return ResultTable.of_rows("bias", "The judge compared with people", note, ("of",), rows)
 
     def figure(self) -> IntervalFigure | CurveFigure:
         """Return lines of people and the judge over each covariate; without any, the systems."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from btdagg import remarks
 from btdagg._util.errors import expect, forbid
-from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_number
 from btdagg._util.wording import fixed
@@ -130,15 +129,14 @@ class NonInferiority(Result):
                 sentence += f": it would take about {self.items_wanted:,} labelled items in all"
         return sentence
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    def table(self) -> ResultTable:
         """Return the gate as a row."""
         name = f"{self.candidate} against {self.baseline}"
-        return (gates_table([{"gate": name, **self.as_dict()}]),)
+        return gates_table([{"gate": name, **self.as_dict()}])
 
     def to_frame(self) -> pl.DataFrame:
         """Return the outcome, the message and the numbers as one row."""
-        values = self.as_dict()
-        return as_frame([values | {"remarks": "; ".join(values["remarks"])}])
+        return self.as_row()
 
 
 def not_worse(

@@ -290,8 +290,14 @@ class Estimates(Drawn, Result):
         ]
         return values
 
-    def tables(self) -> tuple[ResultTable, ...]:
-        """Return the estimates, and the differences of the main quantity between values of `by`."""
+    @property
+    def heading(self) -> str:
+        """Heading of the section in a report."""
+        main = self.headline
+        return f"How often {self.sides.a} wins" if main == "win rate" else f"What the {main} is"
+
+    def table(self) -> ResultTable:
+        """Return the estimates."""
         estimates, column = self.estimates, self.column
         if self.by:
             parts = {"all items": estimates, **{str(value): of for value, of in self.by.items()}}
@@ -302,7 +308,11 @@ class Estimates(Drawn, Result):
             rows = [_row_of(named(name), name, mean) for name, mean in estimates.items()]
         is_of_pairs = "win rate" in estimates
         title = "Shares of labels and win rates" if is_of_pairs else "Mean grade and shares"
-        table = ResultTable.of_rows("estimates", title, self._note(), labels, rows)
+        return ResultTable.of_rows("estimates", title, self._note(), labels, rows)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the estimates, and the differences of the main quantity between values of `by`."""
+        column, table = self.column, self.table()
         if not self.differences:
             return (table,)
         note = (

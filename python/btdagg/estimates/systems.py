@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from btdagg.votes.scale import Scale
 
 
+BEST = "Which system is best"
+"""Heading of the section in a report."""
+
 _MOST_NAMED = 5  # systems in a remark
 _MOST_PAIRS = 8  # that a note names
 
@@ -160,7 +163,12 @@ class SystemEstimates(Drawn, Result):
             del values[name]
         return values
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    @property
+    def heading(self) -> str:
+        """Heading of the section in a report."""
+        return BEST
+
+    def table(self) -> ResultTable:
         """Return the systems from the best to the worst."""
         rows = []
         for name, system in self.systems.items():
@@ -188,7 +196,7 @@ class SystemEstimates(Drawn, Result):
             f"{counted(self.n_items, 'item')}, {self.n_labels:,} of them with a label.{what} "
             f"{self._told_apart()} {100 * self.level:.3g}% intervals {of}, each by itself."
         )
-        return (ResultTable.of_rows("systems", title, note, ("system",), rows),)
+        return ResultTable.of_rows("systems", title, note, ("system",), rows)
 
     def _told_apart(self) -> str:
         # Say which pairs of systems the labels tell apart, or which not: whichever is shorter.

@@ -10,7 +10,6 @@ import numpy as np
 
 from btdagg import remarks
 from btdagg._util.errors import InputError, expect, forbid
-from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_groups
 from btdagg._util.wording import fixed
@@ -106,14 +105,13 @@ class Comparison(Result):
             values |= {way: name, **spread(f"mae_{way}", mae)}
         return values | spread("difference", self.difference)
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    def table(self) -> ResultTable:
         """Return both errors and their difference as a row."""
-        return (comparisons_table([self]),)
+        return comparisons_table([self])
 
     def to_frame(self) -> pl.DataFrame:
         """Return the comparison as one row."""
-        values = self.as_dict()
-        return as_frame([values | {"remarks": "; ".join(values["remarks"])}])
+        return self.as_row()
 
     def sentence(self) -> str:
         """Return which way is better, and by how much."""

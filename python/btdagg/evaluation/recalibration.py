@@ -122,10 +122,10 @@ class Recalibration(Result):
             f"apart{labels}"
         )
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    def table(self) -> ResultTable:
         """Return the comparison of the judges, and that of the models for the new one."""
         both = (self.judges, self.models)
-        return (comparisons_table([of for of in both if of is not None]),)
+        return comparisons_table([of for of in both if of is not None])
 
     def values(self) -> dict[str, Any]:
         """Return the numbers and both comparisons."""

@@ -27,7 +27,7 @@ from btdagg.evaluation.wording import (
     votes_of,
     with_error,
 )
-from btdagg.remarks import Remark
+from btdagg.remarks import Remark, as_remarks
 from btdagg.result import Entry, Interval, Result, ResultTable, Row
 
 if TYPE_CHECKING:
@@ -122,9 +122,13 @@ class Scores(Result):
         parts = (f"{name} in {n}" for name, n in best.most_common())
         return f"lowest error, in {len(most)} parts: {', '.join(parts)}"
 
+    def table(self) -> ResultTable:
+        """Return what to use in each part."""
+        return answers_table(self)
+
     def tables(self) -> tuple[ResultTable, ...]:
         """Return what to use in each part, and how good each method is."""
-        return answers_table(self), scores_table(self)
+        return self.table(), scores_table(self)
 
     def plot(self, choice: str | None = None) -> Picture:
         """Draw errors against numbers of votes or labels; of one number, the labels that are given.
@@ -207,7 +211,7 @@ class Scores(Result):
 
     def with_remarks(self, remarks: Iterable[Remark]) -> Self:
         """Return the result with more remarks on its data, before the others."""
-        return replace(self, about_data=(*remarks, *self.about_data))
+        return replace(self, about_data=(*as_remarks(remarks), *self.about_data))
 
     def values(self) -> dict[str, Any]:
         """Return the lines and their averages."""

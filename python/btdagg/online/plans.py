@@ -120,7 +120,7 @@ class Plan(Drawn, Result):
             texts.append(f"{size} labels: error {excess:.4f} above that of many labels{remark}")
         return "; ".join([*texts, self.saved] if self.saved else texts)
 
-    def tables(self) -> tuple[ResultTable, ...]:
+    def table(self) -> ResultTable:
         """Return the forecast by number of votes and rule."""
         note = "Changed: labels that differ from those with all votes."
         rows = []
@@ -136,7 +136,7 @@ class Plan(Drawn, Result):
                 cells["price"] = f"{row.price:,.2f}"
             rows.append(Row((str(row.n), row.rule), cells, [vars(row)]))
         labels = ("at most", "rule")
-        return (ResultTable.of_rows("plan", "Plan of a job", note, labels, rows),)
+        return ResultTable.of_rows("plan", "Plan of a job", note, labels, rows)
 
     def figure(self) -> CurveFigure:
         """Return the expected error against the votes that items get, by rule."""

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.wording import MISSING
-from btdagg.estimates import Certificate
-from btdagg.estimates.change import Change
-from btdagg.estimates.judge_bias import JudgeBias, bias
-from btdagg.estimates.prediction_powered import Estimates
-from btdagg.estimates.systems import SystemEstimates, estimate_systems
+from btdagg.estimates.judge_bias import FAVOURED, bias
+from btdagg.estimates.systems import BEST, estimate_systems
 from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
 from btdagg.evaluation.evaluation import evaluate
@@ -40,15 +37,7 @@ if TYPE_CHECKING:
 MOST_MAPPED = 20
 """Votes of the map of behaviours, as in the paper, where there are more."""
 
-_FAVOURED = "What the judge favours"
 _MOST_GRADES = 12  # that a table or a figure has room for
-
-_HEADINGS: dict[type[Result], tuple[str, str]] = {
-    Certificate: ("certificate", "Which labels are trusted without review"),
-    SystemEstimates: ("systems", "Which system is best"),
-    JudgeBias: ("bias", _FAVOURED),
-    Change: ("change", "What changed"),
-}
 
 
 @dataclass(frozen=True)
@@ -272,19 +261,9 @@ def write_protocols(
 
 def write_result(report: ReportFolder, result: Result, *part: str, folded: bool = False) -> None:
     """Write what a question was answered with, of a part such as a task."""
-    name, title = _heading(result)
-    title = ": ".join([title, *([key_of(part)] if part else [])])
-    report.section(name, title, f"{result.sentence()}.")
+    title = ": ".join([result.heading, *([key_of(part)] if part else [])])
+    report.section(result.table().name, title, f"{result.sentence()}.")
     report.add_result(result, folded=folded)
-
-
-def _heading(result: Result) -> tuple[str, str]:
-    if isinstance(result, Estimates):
-        main = result.headline
-        is_rate = main == "win rate"
-        return "estimates", f"How often {result.sides.a} wins" if is_rate else f"What the {main} is"
-    table = result.table()
-    return _HEADINGS.get(type(result), (table.name, table.title))
 
 
 def write_biases(report: ReportFolder, study: Study) -> None:
@@ -302,7 +281,7 @@ def write_biases(report: ReportFolder, study: Study) -> None:
             if (error.argument, error.got) != ("covariates", "nothing"):
                 reasons.setdefault(str(error), []).append(": ".join(key))
     for reason, whose in reasons.items():
-        report.skipped(": ".join(filter(None, [_FAVOURED, ", ".join(whose)])), reason)
+        report.skipped(": ".join(filter(None, [FAVOURED, ", ".join(whose)])), reason)
 
 
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
@@ -313,4 +292,4 @@ def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
         try:
             write_result(report, estimate_systems(votes.items(labels, **named)))
         except InputError as error:
-            report.skipped("Which system is best", str(error))
+            report.skipped(BEST, str(error))
