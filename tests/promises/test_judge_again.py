@@ -75,8 +75,9 @@ def test_a_cap_on_calls_is_of_all_rounds_of_a_rule(cli, folder, endpoint):
         n_asked = Counter()
 
         def answer(asked):
-            n_asked[json.dumps(asked["messages"])] += 1
-            return 200, completion(["[[A]]", "[[B]]", "[[TIE]]"][n_asked.total() % 3])
+            shown = json.dumps(asked["messages"])
+            n_asked[shown] += 1
+            return 200, completion(["[[A]]", "[[B]]", "[[TIE]]"][n_asked[shown] % 3])
 
         return endpoint(answer), n_asked
 
