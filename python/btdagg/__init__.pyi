@@ -62,17 +62,17 @@ from .evaluation.significance import (
     rank_clusters as rank_clusters,
 )
 from .methods.majority import majority_vote as majority_vote
-from .model.calibration import calibrate as calibrate
-from .model.calibration_set import Bounds as Bounds
-from .model.calibration_set import Calibration as Calibration
+from .model.bootstrap import bootstrap as bootstrap
+from .model.calibration import Bounds as Bounds
+from .model.calibration import Calibration as Calibration
 from .model.covariates import Covariate as Covariate
 from .model.davidson import DavidsonModel as DavidsonModel
+from .model.fit import calibrate as calibrate
+from .model.fit import calibrate_panel as calibrate_panel
 from .model.grades import GradeModel as GradeModel
 from .model.panel import PanelModel as PanelModel
-from .model.panel import calibrate_panel as calibrate_panel
 from .model.prior import Prior as Prior
 from .model.prior import fit_prior as fit_prior
-from .model.refits import bootstrap as bootstrap
 from .project import Columns as Columns
 from .project import Project as Project
 from .votes.join import (

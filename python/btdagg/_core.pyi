@@ -15,10 +15,7 @@ __all__ = [
     "InputError",
     "Model",
     "Panel",
-    "PanelItems",
     "PermutationTest",
-    "Posterior",
-    "PosteriorRefits",
     "Predictive",
     "Prior",
     "Refits",
@@ -27,12 +24,12 @@ __all__ = [
     "__version__",
     "exceeds",
     "grade_decisions",
-    "grade_loss",
     "grade_means",
     "grade_probabilities",
     "grade_thresholds",
+    "grades_design",
     "pack_texts",
-    "profile",
+    "pairs_design",
     "tally_integers",
     "tally_strings",
 ]
@@ -42,8 +39,15 @@ __version__: str
 @final
 class Model:
     def __new__(
-        cls, beta: float, eta0: float, gamma: float, alpha: float, kappa: float
+        cls,
+        beta: float,
+        eta0: float,
+        gamma: float,
+        alpha: float,
+        kappa: float,
+        usual_votes: float | None = None,
     ) -> Model: ...
+    def at(self, /, n_votes: float) -> tuple[float, float, float]: ...
     def decide(
         self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
     ) -> NDArray[np.int8]: ...
@@ -66,10 +70,15 @@ class CalibrationSet:
         weights: NDArray[np.float64] | None,
         alpha: float,
         kappa: float,
+        usual_votes: float | None = None,
     ) -> CalibrationSet: ...
     @staticmethod
     def soft(
-        counts: NDArray[Any], weights: NDArray[np.float64], alpha: float, kappa: float
+        counts: NDArray[Any],
+        weights: NDArray[np.float64],
+        alpha: float,
+        kappa: float,
+        usual_votes: float | None = None,
     ) -> CalibrationSet: ...
     @staticmethod
     def with_offsets(
@@ -78,6 +87,7 @@ class CalibrationSet:
         offsets: NDArray[np.float64],
         alpha: float,
         kappa: float,
+        usual_votes: float | None = None,
     ) -> CalibrationSet: ...
     def loss(
         self, /, theta: NDArray[np.float64], n_threads: int
@@ -111,40 +121,45 @@ class Fit:
 
 @final
 class Prior:
-    def __new__(cls, thetas: NDArray[np.float64]) -> Prior: ...
-    @staticmethod
-    def of_neighbour(set: CalibrationSet, n_labels: float, n_votes: int, n: int) -> Prior: ...
-    @property
-    def parameters(self, /) -> NDArray[np.float64]: ...
-
-@final
-class Posterior:
     def __new__(
-        cls, set: CalibrationSet, n_labels: float, prior: Prior | None, weak_share: float
-    ) -> Posterior: ...
-    def decisions(
+        cls,
+        shares: NDArray[np.float64],
+        means: NDArray[np.float64],
+        covariances: NDArray[np.float64],
+        least: Sequence[float],
+    ) -> Prior: ...
+    @staticmethod
+    def of_pairs(usual_votes: Sequence[float]) -> Prior: ...
+    @staticmethod
+    def of_grades(n_grades: int, centre: float, spread: float) -> Prior: ...
+    def with_neighbours(
+        self, /, parameters: NDArray[np.float64], covariances: NDArray[np.float64], share: float
+    ) -> Prior: ...
+    def with_covariates(self, /, n_covariates: int, after: int) -> Prior: ...
+    def posteriors(
         self,
         /,
-        counts: NDArray[np.float64],
+        design: NDArray[np.float64],
+        weights: NDArray[np.float64],
         n_threads: int,
-        offsets: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]: ...
-    def probabilities(
-        self,
-        /,
-        counts: NDArray[np.float64],
-        n_threads: int,
-        offsets: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]: ...
+        occurring: NDArray[np.float64] | None = None,
+        times: NDArray[np.float64] | None = None,
+    ) -> tuple[
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]
+    ]: ...
     @property
-    def parameters(self, /) -> tuple[float, float, float]: ...
+    def parts(self, /) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
     @property
-    def shares(self, /) -> tuple[float, float, float]: ...
+    def least(self, /) -> list[float]: ...
 
 @final
 class Panel:
     def __new__(
-        cls, judges: Sequence[tuple[float, float, bool]], eta0: float, alpha: float, kappa: float
+        cls,
+        judges: Sequence[tuple[float, float, bool, float | None]],
+        eta0: float,
+        alpha: float,
+        kappa: float,
     ) -> Panel: ...
     def decide(
         self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
@@ -152,42 +167,6 @@ class Panel:
     def predict_proba(
         self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]: ...
-
-@final
-class PanelItems:
-    def __new__(
-        cls,
-        s: NDArray[np.float64],
-        t: NDArray[np.float64],
-        labels: NDArray[np.int8],
-        weights: NDArray[np.float64],
-        offsets: NDArray[np.float64] | None = None,
-    ) -> PanelItems: ...
-    def fit(
-        self,
-        /,
-        start: Sequence[float],
-        penalty: NDArray[np.float64],
-        lower: Sequence[float],
-        upper: Sequence[float],
-    ) -> tuple[list[float], float, bool]: ...
-
-def profile(
-    set: CalibrationSet, near: Sequence[float], n_labels: float, critical: float
-) -> list[list[float]]: ...
-
-@final
-class PosteriorRefits:
-    def __new__(
-        cls,
-        counts: NDArray[np.float64],
-        labels: NDArray[np.int8],
-        alpha: float,
-        kappa: float,
-        prior: Prior | None,
-        weak_share: float,
-    ) -> PosteriorRefits: ...
-    def fit(self, /, weights: NDArray[np.float64], n_threads: int) -> NDArray[np.float64]: ...
 
 @final
 class Refits:
@@ -199,6 +178,7 @@ class Refits:
         kappa: float,
         lower: Sequence[float],
         upper: Sequence[float],
+        usual_votes: float | None = None,
     ) -> Refits: ...
     def fit(
         self, /, weights: NDArray[np.float64], n_threads: int
@@ -244,13 +224,8 @@ def grade_decisions(
     grades: NDArray[Any] | None = None,
     shifts: NDArray[np.float64] | None = None,
 ) -> NDArray[Any]: ...
-def grade_loss(
-    means: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    thetas: NDArray[np.float64],
-    with_hessian: bool = True,
-    offsets: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+def grades_design(columns: NDArray[np.float64], n_grades: int) -> NDArray[np.float64]: ...
+def pairs_design(sides: NDArray[np.float64], ties: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def exceeds(counts: NDArray[Any], n_votes: int) -> bool: ...
 def tally_integers(
     items: NDArray[np.int64], votes: NDArray[np.int8] | NDArray[np.float64]

@@ -18,8 +18,8 @@ from btdagg._util.readable import readable
 from btdagg._util.wording import counted, in_line
 from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.file_check import TYPED, FileCheck, table_of, unused
-from btdagg.model.calibration import about_judge, calibrate
-from btdagg.model.calibration_set import FEWEST, quiet
+from btdagg.model.calibration import FEWEST, quiet
+from btdagg.model.fit import about_judge, calibrate
 from btdagg.project import TABLES
 from btdagg.remarks import Remark
 from btdagg.votes import Table
@@ -31,7 +31,6 @@ from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
-from btdagg.votes.unequal import unequal_votes
 from btdagg.votes.votes import Votes, read_votes
 
 _MARGIN = 0.03  # of a release gate
@@ -426,10 +425,9 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         )
         if votes is None:
             return [], ""
-        return [*_sentences(about_orders(votes)), *_about_numbers(votes), text], "choose"
+        return [*_sentences(about_orders(votes)), text], "choose"
     points, groups = labels.labels.astype(float), labels.groups
     texts = []
-    unequal = [] if votes is None else _about_numbers(votes)
     if votes is not None:
         parts: list[Any] = []
         tasks: list[str] = []
@@ -459,7 +457,7 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         are_enough = n_labels >= FEWEST
         why = "all labels are the same" if are_enough else f"{FEWEST} are the fewest"
         texts.append(f"{counted(n_labels, 'label')}: too few to calibrate on; {why}.")
-        return [*texts, *unequal], "" if votes is None else "choose"
+        return texts, "" if votes is None else "choose"
     what, _, worth = labels.scale.measure
     values = np.array(worth)[labels.scale.places(points)]
     spread = float(values.std(ddof=1)) / math.sqrt(n_labels)
@@ -474,7 +472,6 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
     )
     if votes is not None:
         texts += _sentences(_about_judge(tasks, parts))
-    texts += unequal
     for column in {"system", "task"} & {*labels.columns}:
         numbers = labels.frame[column].value_counts().iter_rows()
         if few := sorted(str(name) for name, number in numbers if number < FEWEST):
@@ -489,12 +486,6 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         ], ""
     is_evaluated = n_labels >= 2 * FEWEST and not votes.are_counts
     return texts, "evaluate" if is_evaluated else "estimate"
-
-
-def _about_numbers(votes: Votes) -> list[str]:
-    counts = [part.signs().counts()[1] for _, part in _by_task(votes)]
-    unequal = unequal_votes(np.concatenate(counts))
-    return [] if unequal is None else _sentences([unequal.in_options])
 
 
 def _sentences(remarks: Iterable[str]) -> list[str]:

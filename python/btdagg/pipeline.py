@@ -28,10 +28,10 @@ from btdagg.judge.stopping import (
     strength_for,
 )
 from btdagg.judge.store.store import VoteStore, votes_frame
-from btdagg.model.calibration import calibrate, prior_among
-from btdagg.model.calibration_set import Calibration, quiet
+from btdagg.model.calibration import Calibration, quiet
 from btdagg.model.covariates import used_in_words
 from btdagg.model.davidson import DavidsonModel
+from btdagg.model.fit import calibrate, prior_among
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
 from btdagg.model.prior import Prior

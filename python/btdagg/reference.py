@@ -12,6 +12,7 @@ Gneiting and Raftery (2007), Strictly proper scoring rules, prediction, and esti
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,8 @@ import numpy as np
 from btdagg._util.validation import in_label_order
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
@@ -133,102 +136,104 @@ def _mean(terms: Floats, weights: ArrayLike | None) -> Floats:
     return np.asarray(np.average(terms, axis=0, weights=w))
 
 
-def weak_grid() -> Floats:
-    """Beta, eta0 and gamma of the points over which the weak prior sums to 1, (7440, 3)."""
-    axes = np.geomspace(0.05, 5, 12), np.linspace(np.log(1e-4), np.log(1e3), 20)
-    mesh = np.meshgrid(*axes, np.linspace(-10, 10, 31), indexing="ij")
-    return np.stack([axis.ravel() for axis in mesh], axis=1)
-
-
-def weak_density(theta: Floats) -> Floats:
-    """Prior density of (n, 3) parameters where nothing is known of a judge, (n,).
-
-    0.8 of normal densities of log beta, eta0 and gamma at plain values and 0.2 of wide ones, each
-    summing to 1 over `weak_grid`.
-    """
-    plain = np.array([[0.26, 1.5, 0.8], [0.6, 2.0, 0.8]])
-    wide = np.array([[0.0, 0.0, 1.0], [1.0, 3.0, 2.0]])
-
-    def normal(theta: Floats, mean_and_sd: Floats) -> Floats:
-        x = np.column_stack([np.log(theta[:, 0]), theta[:, 1:]])
-        z = (x - mean_and_sd[0]) / mean_and_sd[1]
-        return np.asarray(np.exp(-0.5 * (z**2).sum(axis=1)))
-
-    grid = weak_grid()
-    parts = [
-        share * normal(theta, kind) / normal(grid, kind).sum()
-        for share, kind in ((0.8, plain), (0.2, wide))
-    ]
-    return np.asarray(sum(parts))
-
-
-def few_labels(
-    counts: ArrayLike,
-    labels: Floats,
-    occurrences: Floats,
-    points: Floats,
-    *,
-    volume: float = 1.0,
-    neighbours: Floats | None = None,
-    weak_share: float = 0.1,
+def usual_features(
+    counts: ArrayLike, usual_votes: float, alpha: float = 1.0, kappa: float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Posterior of a few labels, by a sum over points.
+    """Features as shares of those of a unanimous item, times those of the usual number of votes."""
+    s, t = features(counts, alpha, kappa)
+    total = np.asarray(counts, dtype=np.float64).sum(axis=1)
+    n = np.where(total > 0, total, 1)  # without votes both are 0
+    own, usual = (np.log(x / np.array([[alpha], [kappa]]) + 1) for x in (n, usual_votes))
+    return s * usual[0] / own[0], t * usual[1] / own[1]
 
-    `counts`, (k, 3), are distinct votes, `labels`, (k, 3), how many items with them have each
-    label, and `occurrences`, (k,), how many there are. `points`, (g, 3), are beta, eta0 and gamma
-    of the weak prior, whose cells have a `volume` in cells of `weak_grid`; `neighbours`, (m, 3),
-    equally likely parameters beside which it keeps `weak_share`. Returns the shares of neighbours,
-    weak prior and "the votes say nothing", (3,), and mean probabilities, (k, 3).
+
+def pairs_design(s: Floats, t: Floats) -> Floats:
+    """What beta, eta0 and gamma add to the logits of -1, 0 and 1, (n, 3, 3)."""
+    zero, one = np.zeros_like(s), np.ones_like(s)
+    rows = [[-s, zero, zero], [zero, one, t], [s, zero, zero]]
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+def design_probabilities(design: Floats, theta: Floats) -> Floats:
+    """Probabilities of the labels under a design, (n, K)."""
+    logits = design @ theta
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def design_drps(design: Floats, labels: Floats, theta: Floats) -> float:
+    """Sum of the DRPS of (n, K) weights of labels."""
+    below = design_probabilities(design, theta).cumsum(axis=1)[:, :-1]
+    given = labels.cumsum(axis=1)[:, :-1]
+    size = labels.sum(axis=1, keepdims=True)
+    return float((given * (1 - below) ** 2 + (size - given) * below**2).sum())
+
+
+def _information(design: Floats, labels: Floats, theta: Floats) -> Floats:
+    """Second derivatives of minus the log-likelihood."""
+    p = design_probabilities(design, theta)
+    away = design - np.einsum("nk,nkp->np", p, design)[:, None]
+    weights = labels.sum(axis=1, keepdims=True) * p
+    information: Floats = np.einsum("nk,nkp,nkq->pq", weights, away, away)
+    return information
+
+
+def _log_inside(mean: Floats, covariance: Floats, least: ArrayLike) -> float:
+    """The logarithm of how much of a normal density is not below the least values, one by one."""
+    z = (mean - np.broadcast_to(least, mean.shape)) / np.sqrt(np.diag(covariance))
+    return sum(math.log(0.5 * math.erfc(-x / math.sqrt(2))) for x in z[np.isfinite(z)].tolist())
+
+
+def posterior(
+    design: Floats,
+    labels: Floats,
+    parts: Sequence[tuple[float, Floats, Floats]],
+    minimise: Callable[[Callable[[Floats], float], Floats], Floats],
+    least: ArrayLike = -math.inf,
+) -> tuple[Floats, Floats]:
+    """The one model of labels and a prior, (p,), and what each part of the prior holds.
+
+    `parts` are a share, a mean and a covariance each; `minimise` finds the minimum of a function
+    from a start, among parameters that are not below the `least`, where the densities end. Each
+    part is fitted by twice the DRPS, and weighed by Laplace's approximation of its likelihood; the
+    model is closest, in DRPS, to the mean of the parts' probabilities, which
+    count for 50 labels beside a normal density of standard deviation 30 around the heaviest.
     """
-    rate, pseudo_labels, nothing = 3.0, 6.0, 0.02
-    s, t = features(counts)
-    minus, tie, plus = np.asarray(counts, dtype=np.float64).T
-    total = minus + tie + plus
-    mean_vote = (plus - minus) / np.where(total > 0, total, 1)
+    modes, evidence = [], []
+    for share, mean, covariance in parts:
+        precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
 
-    def at(theta: Floats) -> Floats:
-        return np.stack([probabilities(s, t, *x) for x in theta])  # (g, k, 3)
+        def loss(theta: Floats, mean: Floats = mean, precision: Floats = precision) -> float:
+            pull = (theta - mean) @ precision @ (theta - mean) / 2
+            return 2 * design_drps(design, labels, theta) + float(pull)
 
-    def losses(p: Floats, weights: Floats) -> Floats:
-        cumulative = np.cumsum(p, axis=2)[:, :, None, :2]  # (g, k, 1, 2) against (3, 2)
-        observed = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-        return np.asarray((((cumulative - observed) ** 2).sum(axis=3) * weights).sum(axis=(1, 2)))
+        theta = minimise(loss, mean)
+        p = design_probabilities(design, theta)
+        slope = np.einsum("nk,nkp->p", labels - labels.sum(axis=1, keepdims=True) * p, design)
+        slope = slope - precision @ (theta - mean)
+        curvature = _information(design, labels, theta) + precision
+        value = np.log(share) + (labels * np.log(p)).sum()
+        value -= (theta - mean) @ precision @ (theta - mean) / 2
+        value += slope @ np.linalg.solve(curvature, slope) / 2
+        value += (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(curvature)[1]) / 2
+        mode = theta + np.linalg.solve(curvature, slope)
+        value += _log_inside(mode, np.asarray(np.linalg.inv(curvature), dtype=np.float64), least)
+        value -= _log_inside(mean, covariance, least)
+        modes.append(theta)
+        evidence.append(value)
+    shares = np.exp(np.array(evidence) - max(evidence))
+    shares /= shares.sum()
+    mean_p = sum(w * design_probabilities(design, x) for w, x in zip(shares, modes, strict=True))
+    size = labels.sum(axis=1)
+    heaviest = modes[int(shares.argmax())]
 
-    def likelihood(p: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(labels > 0, labels * np.log(p), 0.0)
-        return np.asarray(np.exp(terms.sum(axis=(1, 2))))
+    def distance(theta: Floats) -> float:
+        weights = mean_p * (50 * size / size.sum())[:, None]
+        return (
+            2 * design_drps(design, weights, theta) + float(((theta - heaviest) ** 2).sum()) / 1800
+        )
 
-    def part(p: Floats, prior: Floats) -> tuple[float, Floats]:
-        weights = prior * np.exp(-rate * losses(p, labels))
-        return float(prior @ likelihood(p)), np.tensordot(weights / weights.sum(), p, 1)
-
-    here, grid = at(points), at(weak_grid())
-    weak = np.zeros(len(points))
-    for number in range(16):
-        side = np.where(np.abs(mean_vote) > (number + 0.5) / 16, np.sign(mean_vote), 0)
-        called = side[:, None] == np.array([-1, 0, 1])
-        pseudo = pseudo_labels * called * (occurrences / occurrences.sum())[:, None]
-        total = (weak_density(weak_grid()) * np.exp(-rate * losses(grid, pseudo))).sum()
-        weak += weak_density(points) * np.exp(-rate * losses(here, pseudo)) / total / 16
-    evidence, means = part(here, weak)
-    n_tie, n_side = labels[:, 1].sum(), labels[:, [0, 2]].sum()
-    chance = (n_tie + 1) / (n_tie + n_side + 2)
-    chances = np.linspace(0, 1, 100_001)
-    of_nothing = np.mean(chances**n_tie * ((1 - chances) / 2) ** n_side)
-    constant = np.tile([(1 - chance) / 2, chance, (1 - chance) / 2], (len(s), 1))
-    parts = [(evidence * volume * (1 - nothing), means), (of_nothing * nothing, constant)]
-    if neighbours is None:
-        parts.insert(0, (0.0, means))
-    else:
-        evidence, means = part(at(neighbours), np.full(len(neighbours), 1 / len(neighbours)))
-        parts = [(weak_share * value, means) for value, means in parts]
-        parts.insert(0, ((1 - weak_share) * evidence, means))
-    values = np.array([value for value, _ in parts])
-    shares = values / values.sum()
-    if neighbours is not None and not labels.any():
-        shares = np.array([1.0, 0.0, 0.0])
-    return shares, np.tensordot(shares, np.stack([means for _, means in parts]), 1)
+    return minimise(distance, heaviest), shares
 
 
 def grade_means(counts: ArrayLike, votes: ArrayLike) -> Floats:
@@ -263,21 +268,3 @@ def grade_decisions(p: Floats) -> NDArray[np.int64]:
     equal = risks <= risks.min(axis=1, keepdims=True) * (1 + 1e-12)
     from_middle = np.abs(2 * grades - grades[-1])
     return np.asarray(np.where(equal, from_middle, np.inf).argmin(axis=1))
-
-
-def grade_loss(
-    means: Floats,
-    weights: Floats,
-    beta: float,
-    intercepts: Floats,
-    offsets: Floats | float = 0.0,
-) -> tuple[float, Floats]:
-    """Weighted negative log likelihood of (n, K) soft labels, and its gradient, (K,).
-
-    The derivative by an intercept is what the labels above it have more than the model expects.
-    """
-    p = grade_probabilities(means, beta, intercepts, offsets)
-    loss = -float((weights * np.log(p)).sum())
-    excess = weights - weights.sum(axis=1, keepdims=True) * p
-    above = excess[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]  # of the grades above each intercept
-    return loss, np.concatenate([[-(means[:, None] * above).sum()], above.sum(axis=0)])

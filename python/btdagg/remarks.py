@@ -27,7 +27,7 @@ class Remark(str):
     Attributes
     ----------
     code : str
-        What the remark is about, such as ``"unequal-votes"``.
+        What the remark is about, such as ``"unequal-groups"``.
     values : dict of str to object
         The names and numbers in the sentence.
     """
@@ -78,27 +78,6 @@ def remark(sentence: Callable[_Arguments, str]) -> Callable[_Arguments, Remark]:
 
 
 # Votes and labels
-
-
-@remark
-def unequal_votes(numbers: Mapping[int, int], n_votes: int) -> str:
-    """`numbers` of items by their votes; nearly all have `n_votes` or more."""
-    values, items = [*numbers], [*numbers.values()]
-    if len(values) > 6:
-        most = max(items)
-        listed = (
-            f"{values[0]:,} to {values[-1]:,}, most often {values[items.index(most)]:,} "
-            f"({most:,} of {sum(items):,} items)"
-        )
-    else:
-        first = f"{items[0]:,} {'item has' if items[0] == 1 else 'items have'} {values[0]:,}"
-        others = zip(values[1:], items[1:], strict=True)
-        listed = ", ".join([first, *(f"{number:,} have {value:,}" for value, number in others)])
-    return (
-        f"items have unequal numbers of votes: {listed}. A model serves one number of votes, and "
-        f"errs more where it has to serve several: with n_votes={n_votes} no item counts more than "
-        f"its first {counted(n_votes, 'vote')}"
-    )
 
 
 @remark
@@ -322,14 +301,6 @@ def unfit_neighbours(n_labels: int, share: float) -> str:
     return (
         f"the neighbours do not fit these {n_labels} labels: they have {share:.0%} of the weight, "
         "the weak prior the rest; are they from a similar task and judge?"
-    )
-
-
-@remark
-def more_votes_than_prior(n_votes: int, prior_votes: int) -> str:
-    return (
-        f"items have up to {n_votes} votes, but the prior was learned from {prior_votes} votes an "
-        "item"
     )
 
 
@@ -676,14 +647,13 @@ def not_shown_better(
     method: str,
     mae: float,
     difference: tuple[float, float, float],
-    advice: str,
 ) -> str:
     """`difference` of the errors with the ends of its interval."""
     mean, low, high = difference
     return (
         f"this judge is not shown to be better than a constant label: always answering {constant} "
         f"has MAE {constant_mae:.3f}, {method} {mae:.3f} on held-out items, difference "
-        f"{mean:z.3f}, 95% interval {low:z.3f} to {high:z.3f}; {advice}"
+        f"{mean:z.3f}, 95% interval {low:z.3f} to {high:z.3f}; label more items to tell"
     )
 
 

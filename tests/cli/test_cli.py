@@ -176,8 +176,9 @@ def test_calibrate_says_in_json_how_the_fit_went(cli, folder):
     assert (status, err) == (0, "")
     told = json.loads(out)
     assert list(told) == [
-        "model", "n_labels", "max_votes", "converged", "warnings", "drps", "at_bounds", "n_starts",
-        "nu", "n_unlabelled", "n_without_votes", "n_missing", "remarks", "output",
+        "model", "n_labels", "max_votes", "converged", "warnings", "drps", "log_loss",
+        "at_bounds", "n_starts", "n_effective", "intervals", "nu", "n_unlabelled",
+        "n_without_votes", "n_missing", "remarks", "output",
     ]  # fmt: skip
     assert DavidsonModel(**told["model"]) == expected.model == DavidsonModel.load("new.json")
     assert (told["drps"], told["nu"]) == (expected.drps, expected.model.nu)

@@ -12,7 +12,10 @@ from btdagg.estimates import choose, not_worse
 from btdagg.evaluation import CrossFit, GroupTest
 from refusals import refused
 
-pytestmark = pytest.mark.usefixtures("quick_commands")
+pytestmark = [
+    pytest.mark.usefixtures("quick_commands"),
+    pytest.mark.filterwarnings("ignore:this judge is not shown"),
+]
 QUICK = btdagg.Protocol(splitter=CrossFit(3, 1, 3, 0), test=GroupTest())
 
 

@@ -54,9 +54,7 @@ def test_a_model_of_a_criterion_has_the_others_as_neighbours_and_decides(cli):
     assert status == 0, err
     model = GradeModel.load("true.json")
     assert str(model)[1:-1] in " ".join(out.split())  # as part of a sentence
-    assert "prior: 1 neighbour; weight of each component after the labels: right" in " ".join(
-        out.split()
-    )
+    assert "prior: 1 neighbour, with" in " ".join(out.split())
     assert model.provenance.task == ("true",)
     votes = btdagg.read_votes("criteria.csv", scale=FIVE)
     gold = btdagg.read_labels("gold.csv", scale=votes.scale)

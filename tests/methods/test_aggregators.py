@@ -145,7 +145,8 @@ def test_davidson_is_calibration_and_the_label_of_least_risk():
     assert paper.name == "Davidson"
     assert paper.calibration == calibrate(counts, gold, prior=None)
     model = fitted.calibration.model
-    p = reference.probabilities(*reference.features(TRIPLES), model.beta, model.eta0, model.gamma)
+    s, t = reference.usual_features(TRIPLES, model.usual_votes)
+    p = reference.probabilities(s, t, model.beta, model.eta0, model.gamma)
     assert fitted.decide(TRIPLES).tolist() == reference.decide(p).tolist()
     assert fitted.decide(TRIPLES).tolist() != majority_vote(TRIPLES).tolist()
 

@@ -14,7 +14,7 @@ from refusals import refused
 
 SHIFTED = Scale((1, 2, 3), ("low", "same", "high"), mirrored=True)
 UNEVEN = Scale((0, 1, 4), ("none", "some", "much"))
-SAMPLE = simulate("rb2-math", 80, 8, seed=4)
+SAMPLE = simulate("rb2-math", 80, 8, seed=6)
 COUNTS, LABELS = SAMPLE.counts, SAMPLE.labels
 TRIPLES = np.array([(m, 8 - m - p, p) for m in range(9) for p in range(9 - m)])
 

@@ -10,7 +10,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import norm
-from sklearn.linear_model import LogisticRegression
 
 import btdagg
 from btdagg import PAIRS, PASS_FAIL, DavidsonModel, GradeModel, InputError, Scale, calibrate
@@ -267,50 +266,37 @@ def test_bad_numbers_of_a_model_are_errors():
 # The fit
 
 
-def test_two_grades_with_a_flat_prior_are_logistic_regression():
-    scales = {"scale": TEN, "label_scale": PASS_FAIL}
-    for seed in range(3):
-        counts, labels = judged(200, **scales, seed=seed, shift=0.5)
-        means = counts @ np.arange(1, 11) / 6
-        weights = np.random.default_rng(seed).uniform(0.5, 2, 200)
-        flat = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000, solver="newton-cholesky")
-        flat.fit(means[:, None], labels, weights)
-        fit = calibrate(counts, labels, **scales, prior=None, weights=weights)
-        assert fit.converged
-        assert fit.shares == {}
-        assert fit.model.beta == pytest.approx(flat.coef_[0, 0], abs=1e-6)
-        assert fit.model.predict_proba(counts) == pytest.approx(
-            flat.predict_proba(means[:, None]), abs=1e-6
-        )
-
-
-@pytest.mark.parametrize(("scale", "label_scale"), SCALES[:2])
+@pytest.mark.parametrize(("scale", "label_scale"), [*SCALES[:2], (TEN, PASS_FAIL)])
 def test_a_flat_prior_gives_the_least_loss(scale, label_scale):
     counts, labels = judged(300, scale, 4, label_scale=label_scale)
-    fit = calibrate(counts, labels, scale=scale, label_scale=label_scale, prior=None)
-    places = label_scale.places(labels)
+    weights = np.random.default_rng(6).uniform(0.5, 2, 300)
+    scales = {"scale": scale, "label_scale": label_scale}
+    fit = calibrate(counts, labels, **scales, prior=None, weights=weights)
+    assert fit.converged
+    assert fit.shares == {}
+    gold = labels[:, None] <= label_scale.values[:-1]
 
     def loss(beta, cuts):
         p = GradeModel(beta, cuts, scale, label_scale).predict_proba(counts)
-        return -np.log(p[np.arange(300), places]).mean()
+        return weights @ ((p.cumsum(axis=1)[:, :-1] - gold) ** 2).sum(axis=1) / weights.sum()
 
     best = loss(fit.model.beta, fit.model.cuts)
-    assert fit.log_loss == pytest.approx(best)
+    assert fit.drps == pytest.approx(best)
     rng = np.random.default_rng(5)
-    for size in (1e-3, 1e-2, 0.1) * 20:
+    for size in (1e-2, 3e-2, 0.1) * 20:
         beta = fit.model.beta * np.exp(size * rng.normal())
         cuts = fit.model.cuts + size * rng.normal(size=len(fit.model.cuts))
-        assert loss(beta, cuts) >= best
+        assert loss(beta, cuts) >= best - 1e-6
 
 
-@pytest.mark.parametrize("setting", [{}, {"shift": 1.5}, {"noise": 0.05}])
+@pytest.mark.parametrize("setting", [{}, {"shift": 1.5}, {"noise": 0.3}])
 def test_many_labels_outweigh_the_prior(setting):
     for scale, label_scale in SCALES[::2]:
         scales = {"scale": scale, "label_scale": label_scale}
         counts, labels = judged(2000, **scales, seed=1, **setting)
         fit, flat = (quiet(counts, labels, **scales, prior=prior) for prior in ("weak", None))
-        assert fit.log_loss < flat.log_loss + 3e-4
-        assert fit.model.beta == pytest.approx(flat.model.beta, rel=0.1)
+        assert fit.drps < flat.drps + 3e-4
+        assert fit.model.beta == pytest.approx(flat.model.beta, rel=0.15)
 
 
 def test_votes_that_say_nothing_become_a_constant():
@@ -449,8 +435,9 @@ def test_a_flat_prior_does_not_depend_on_the_unit_of_the_votes():
     wide[:, 2:7] = counts
     scale = Scale((-1e6, -1e5, 1, 2, 3, 4, 5, 1e5, 1e6))
     again = quiet(wide, labels, scale, label_scale=FIVE, prior=None)
-    assert again.model.beta == pytest.approx(fit.model.beta, rel=1e-5)
-    assert again.model.cuts == pytest.approx(fit.model.cuts, abs=1e-4)
+    # It is wide, not flat, around numbers in grades.
+    assert again.model.beta == pytest.approx(fit.model.beta, rel=2e-3)
+    assert again.model.cuts == pytest.approx(fit.model.cuts, abs=2e-3)
 
 
 def test_items_without_weight_are_as_if_absent():

@@ -118,56 +118,6 @@ def test_equal_risks_give_the_grade_nearer_the_middle():
         assert mirrored[:2].tolist() == [k - 1 - grade for grade in wanted[:2]]
 
 
-def test_loss_is_that_of_the_reference_and_has_its_derivatives():
-    rng = np.random.default_rng(4)
-    for k in (2, 3, 5, 8):
-        means = rng.integers(4, 21, 200) / 4
-        weights = rng.random((200, k)) * (rng.random((200, k)) < 0.4)
-        beta, intercepts = random_model(rng, k)
-
-        def at(theta, means=means, weights=weights):
-            loss, gradient, hessian = _core.grade_loss(means, weights, theta[None])
-            return loss[0], gradient[0], hessian[0]
-
-        theta = np.array([beta, *intercepts])
-        loss, gradient, hessian = at(theta)
-        wanted, slopes = reference.grade_loss(means, weights, beta, intercepts)
-        assert loss == pytest.approx(wanted, rel=1e-12)
-        np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-9)
-        steps = 1e-5 * np.eye(k)
-        by_steps = [(at(theta + step)[0] - at(theta - step)[0]) / 2e-5 for step in steps]
-        np.testing.assert_allclose(gradient, by_steps, rtol=1e-6, atol=1e-5)
-        by_steps = [(at(theta + step)[1] - at(theta - step)[1]) / 2e-5 for step in steps]
-        np.testing.assert_allclose(hessian, by_steps, rtol=1e-6, atol=1e-5)
-        assert np.linalg.eigvalsh(hessian).min() > -1e-9
-        thetas = np.stack([theta + 1, theta])
-        alone = _core.grade_loss(means, weights, thetas, with_hessian=False)
-        assert alone[0].tolist() == [at(theta + 1)[0], loss]
-        np.testing.assert_array_equal(alone[1], [at(theta + 1)[1], gradient])
-        assert alone[2].size == 0
-        order = rng.permutation(200)
-        again = _core.grade_loss(means[order], weights[order], thetas)
-        for several, before in zip(again, at(theta), strict=True):
-            np.testing.assert_array_equal(several[1], before)
-
-
-def test_loss_is_exact_far_out():
-    means, weights = np.array([-700.0, 350.0, 3.0]), np.array([[0, 0, 1.0], [1, 0, 0], [0.5, 0, 2]])
-    beta, intercepts = 1.0, np.array([1.5, 5.25])
-    theta = np.array([[beta, *intercepts]])
-    (loss,), gradient, _ = _core.grade_loss(means, weights, theta)
-    exact = [
-        -w * mpmath.log(p)
-        for mean, row in zip(means, weights, strict=True)
-        for w, p in zip(row, exact_probabilities(mean, beta, intercepts), strict=True)
-    ]
-    assert abs(loss - sum(exact)) <= 1e-13 * sum(exact)
-    assert np.isfinite(gradient).all()
-    # Means far on the right side cost next to nothing, and exactly that.
-    (loss,), *_ = _core.grade_loss(np.array([300.0]), np.array([[0.0, 1.0]]), theta[:, :2])
-    assert loss == pytest.approx(float(mpmath.log1p(mpmath.exp(-298.5))), rel=1e-12)
-
-
 def test_bad_input_is_named():
     votes, two = np.array([1.0, 2.0, 3.0]), np.ones((2, 3))
 
@@ -192,10 +142,6 @@ def test_bad_input_is_named():
     assert "beta is -1" in text(_core.grade_thresholds, -1.0, votes)
     assert "intercepts[1] is inf" in text(_core.grade_thresholds, 1.0, np.array([1, np.inf]))
     assert "means[0] is NaN" in text(_core.grade_probabilities, np.array([np.nan]), 1.0, votes, 1)
-    assert "weights[1] is -1" in text(
-        _core.grade_loss, votes[:2], np.array([[0.0, 1], [0, -1]]), votes[None, :2]
-    )
-    assert "n_grades is 1" in text(_core.grade_loss, votes, two[0][:, None], votes[None, :1])
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64])

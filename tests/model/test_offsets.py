@@ -90,11 +90,3 @@ def test_grades_are_those_of_the_reference(items):
     plain = _core.grade_decisions(counts, points, thresholds, 1)
     none = _core.grade_decisions(counts, points, thresholds, 1, None, 0 * offsets)
     np.testing.assert_array_equal(none, plain)
-    weights = np.random.default_rng(3).random((4_000, 4))
-    theta = np.array([[beta, *intercepts]])
-    (loss,), (gradient,), _ = _core.grade_loss(means, weights, theta, True, offsets)
-    wanted, slopes = reference.grade_loss(means, weights, beta, intercepts, offsets)
-    assert loss == pytest.approx(wanted, rel=1e-12)
-    np.testing.assert_allclose(gradient, slopes, rtol=1e-9)
-    with pytest.raises(btdagg.InputError, match=r"offsets has 1 rows, expected 4000"):
-        _core.grade_loss(means, weights, theta, True, np.zeros(1))

@@ -92,7 +92,7 @@ def test_a_panel_of_one_is_the_fit_of_that_judge(seed):
     gold = np.where(np.arange(100) < 70, labels, np.nan)
     own = {"covariates": {"x": x, "y": x**3}}
     one, panel = (
-        btdagg.calibrate(counts[:, 0], gold, prior=None, **own),
+        btdagg.calibrate(counts[:, 0], gold, **own),
         calibrate_panel(counts, gold, **own),
     )
     assert panel.model.covariates == one.model.covariates
@@ -107,7 +107,12 @@ def test_weights_are_found_and_rows_and_sides_change_no_bit():
     fitted = calibrate_panel(counts, labels, covariates={"x": x}).model
     (own,) = fitted.covariates
     assert own.weight / own.scale == pytest.approx(0.9, abs=0.1)
-    assert fitted.beta == pytest.approx((1.0, 0.2, 0.5), abs=0.15)
+    p = fitted.predict_proba(counts, covariates={"x": x})
+    gold = labels[:, None] == [-1, 0, 1]
+    known = (replace(own, weight=0.9, scale=1.0),)
+    true = PanelModel(fitted.judges, (1.0, 0.2, 0.5), 0.4, (0.6, 0.2, 0.1), covariates=known)
+    wanted = true.predict_proba(counts, covariates={"x": x})
+    assert -np.log(p[gold]).mean() < -np.log(wanted[gold]).mean() + 0.01
     few = slice(0, 90)
     gold = np.where(np.arange(200) < 60, labels[:200], np.nan)
     known = {"x": x[:200], "y": np.round(x[:200], 1)}

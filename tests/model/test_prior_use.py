@@ -145,8 +145,8 @@ def test_calibrate_on_the_command_line_takes_the_other_tasks(files, cli):
     status, out, _ = cli(*command, "file.json", "--prior", "prior.json", "--json")
     assert btdagg.DavidsonModel.load("file.json") == expected
     found = json.loads(out)
-    assert found["posterior"]["neighbours"] > 0.5
-    assert set(found["posterior"]["intervals"]) == {"beta", "nu", "gamma"}
+    assert found["shares"]["neighbours"] > 0.5
+    assert set(found["intervals"]) == {"beta", "nu", "gamma"}
     assert found["prior"].startswith("prior: 2 neighbours with 120 labels")
 
 

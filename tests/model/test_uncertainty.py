@@ -87,3 +87,23 @@ def test_refits_take_items_with_covariates():
     columns = known["x"][:, None]
     of_array = by_array.stability(counts, covariates=columns).agreement
     np.testing.assert_array_equal(by_array.stability(counts, covariates=known).agreement, of_array)
+
+
+def test_fits_beyond_the_papers_box_have_intervals_and_refits_beyond_it():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(2, [0.35, 0.3, 0.35], 300)
+    labels = np.where(rng.random(300) < 0.9, np.sign(counts[:, 2] - counts[:, 0]), 0)
+    refits = btdagg.bootstrap(counts, labels, n_refits=100, seed=0)
+    assert refits.calibration.model.beta > 5
+    assert refits.beta.low <= refits.beta.estimate < refits.beta.high
+    assert refits.stability(counts).stable.all()
+
+
+def test_refits_beside_covariates_keep_the_bounds_and_the_fit():
+    rng = np.random.default_rng(1)
+    counts = rng.multinomial(6, [0.35, 0.3, 0.35], 80)
+    labels = np.sign(counts[:, 2] - counts[:, 0])
+    known = {"x": rng.normal(size=80)}
+    bounds = btdagg.Bounds(beta=(1e-3, 0.5))
+    refits = btdagg.bootstrap(counts, labels, bounds=bounds, covariates=known, n_refits=20, seed=0)
+    assert refits.parameters[:, 0].max() <= 0.5

@@ -65,6 +65,41 @@ RULES_THAT_FORESEE_STRENGTH = {
     "arguments": ("btdagg.online.fit_votes strengths",),
     "instead": "StoppingRule.lossless(model, n), or whole votes by strength=none",
 }
+FOUR_FITS = {
+    "files": (
+        *(
+            f"python/btdagg/model/{name}.py"
+            for name in (
+                "calibration_set",
+                "grade_fit",
+                "labelled",
+                "newton",
+                "posterior",
+                "refits",
+            )
+        ),
+        "python/btdagg/votes/unequal.py",
+        *(
+            f"rust/btdagg/src/{name}.rs"
+            for name in ("lattice", "panel_fit", "points", "profile", "vectors", "weak_prior")
+        ),
+    ),
+    "names": (
+        "btdagg.Calibration.cross_validated",
+        "btdagg.Calibration.posterior",
+        "btdagg._core.PanelItems",
+        "btdagg._core.Posterior",
+        "btdagg._core.PosteriorRefits",
+        "btdagg.reference.few_labels",
+        "btdagg.reference.grade_loss",
+        "btdagg.reference.weak_density",
+        "btdagg.reference.weak_grid",
+        "btdagg.remarks.more_votes_than_prior",
+        "btdagg.remarks.unequal_votes",
+    ),
+    "arguments": ("btdagg.calibrate_panel seed",),
+    "instead": "one fit (`model/fit.py`, `posterior.rs`) over rows of a design",
+}
 RECORDED_BITS = {
     "files": (
         "tests/model/pins.json",

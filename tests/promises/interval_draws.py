@@ -472,7 +472,7 @@ def held_parameter(name, interval):
 
 def parameters(n_labels, seed):
     counts, labels = judged(np.random.default_rng([2, seed]), n_labels, 8)
-    found = btdagg.calibrate(counts, labels).posterior.intervals()
+    found = btdagg.calibrate(counts, labels).intervals()
     for name, interval in found.items():
         yield held_parameter(name, interval)
 

@@ -273,6 +273,8 @@ def test_a_forecast_of_labels_says_that_a_level_is_for_one_look():
     leaning = np.where(np.arange(1000) % 4 == 0, 1, some)
     step = btdagg.estimate(counts, np.where(np.isnan(some), np.nan, leaning)).sentence()
     assert "97.5% in both" in step or "is better" in step
+    counts, gold = pairs(1000, noise=1.5)
+    some = np.where(np.arange(1000) < 60, gold, np.nan)
     certificate = btdagg.certify(counts, some, agreement=0.9)
     assert certificate.labels_wanted is not None
     assert "90% is for one look" in certificate.sentence()

@@ -30,11 +30,11 @@ def test_beside_neighbours_what_is_left_is_divided_as_without_them(n_labels):
     prior = btdagg.fit_prior([(neighbour.counts, neighbour.labels)])
     for seed in range(3):
         own = simulate("rb2-math", n_labels, 8, seed=seed)
-        beside = btdagg.calibrate(own.counts, own.labels, prior=prior).posterior
-        alone = btdagg.calibrate(own.counts, own.labels).posterior
-        assert 0.5 < beside.neighbours < 1
-        ratio = beside.nothing / (1 - beside.neighbours - beside.nothing)
-        assert ratio == pytest.approx(alone.nothing / (1 - alone.nothing), rel=1e-5)
+        beside = btdagg.calibrate(own.counts, own.labels, prior=prior).shares
+        alone = btdagg.calibrate(own.counts, own.labels).shares
+        assert 0.5 < beside["neighbours"] < 1
+        ratio = beside["nothing"] / beside["votes"]
+        assert ratio == pytest.approx(alone["nothing"] / alone["votes"], rel=1e-5)
 
 
 @pytest.mark.parametrize("n_labels", [4, 12, 40])

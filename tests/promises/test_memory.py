@@ -16,11 +16,9 @@ CALLS = {
         call = lambda: refits.fit(weights, 1)
     """,
     "refits with a prior": """
-        weights = np.ones((400_000, 60))
-        refits = _core.PosteriorRefits(
-            counts[:60].astype(np.float64), labels[:60].astype(np.int8), 1.0, 1.0, None, 0.0
-        )
-        call = lambda: refits.fit(weights, 1)
+        weights = np.ones((100_000, 60, 3))
+        design = _core.pairs_design(np.ones((60, 1)), np.ones((60, 2)))
+        call = lambda: _core.Prior.of_pairs([8.0]).posteriors(design, weights, 1)
     """,
     "calibrate": """
         call = lambda: calibrate(rng.integers(0, 2000, (200_000, 3)), labels[:200_000])

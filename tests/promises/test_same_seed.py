@@ -35,7 +35,7 @@ test = btdagg.paired_permutation_test(
 told = {
     "evaluate": scored,
     "bootstrap": sure.parameters.tolist(),
-    "prior": str(btdagg.calibrate(counts, labels, prior=prior).posterior),
+    "prior": str(btdagg.calibrate(counts, labels, prior=prior).intervals()),
     "estimate": str(btdagg.estimate(counts, labels, groups=groups)),
     "certify": btdagg.certify(counts, labels).as_dict(),
     "plan": str(plan(counts, labels, n_items=100, n_votes=[4], n_labels=[25], seed=2)),

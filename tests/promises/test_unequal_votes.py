@@ -1,15 +1,18 @@
-"""Where items have unequal numbers of votes, every door says so, and none makes votes up."""
+"""Items may have unequal numbers of votes: one model serves all, and none makes votes up."""
 
 import json
+import sqlite3
 import warnings
+from dataclasses import replace
 
+import gates
 import numpy as np
 import polars as pl
+import public_votes
 import pytest
 
 import btdagg
-from btdagg.estimates import not_worse
-from btdagg.model import CalibrationWarning
+from btdagg import reference
 from btdagg.online import plan
 from refusals import refused
 
@@ -47,117 +50,149 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_say_how_many_items_have_how_many_votes(cli, files, command):
+def test_commands_take_any_numbers_of_votes(cli, files, command):
     status, printed, remarks = cli(command, "votes.csv", "labels.csv", *COMMANDS[command])
-    n_items = N_LABELS if command in ("evaluate", "calibrate") else N_ITEMS
-    expected = f"{n_items // 2} items have 2, {n_items // 2} have 8"
     assert status == 0
-    assert (printed + remarks).count(expected) == 1
-    assert (printed + remarks).count("unequal numbers") == 1
-    assert "with -n 2 no item counts more than its first 2 votes" in printed + remarks
-    if command != "check":
-        remarks = cli(command, "votes.csv", "labels.csv", *COMMANDS[command], "-n", 2)[2]
-        assert "unequal" not in remarks
+    assert "unequal" not in printed + remarks
 
 
-def test_a_plan_says_it_too(cli, files):
-    cli("calibrate", "votes.csv", "labels.csv", "-o", "model.json")
-    status, _, remarks = cli("plan", "model.json", "votes.csv", "labels.csv", "-n", 8)
-    assert (status, "40 items have 2, 40 have 8" in remarks) == (0, True)
+def test_items_of_the_usual_number_are_decided_by_the_papers_model():
+    """To the last bit: what is added for other numbers is nothing at the usual one."""
+    rows, gold = thinned()
+    items = btdagg.read_votes(rows).labelled(btdagg.read_labels(gold))
+    for prior in ("weak", None):
+        model = quiet(items, prior=prior).model
+        plain = btdagg.DavidsonModel(model.beta, model.eta0, model.gamma)
+        assert model.usual_votes in (2, 8)
+        counts = np.array([c for c in np.ndindex(9, 9, 9) if sum(c) == model.usual_votes])
+        for name in ("decide", "predict_proba", "risks"):
+            found, wanted = (getattr(of, name)(counts) for of in (model, plain))
+            np.testing.assert_array_equal(found, wanted)
+        other = np.array([c for c in np.ndindex(6, 6, 6) if sum(c) == 5])
+        at = model.at(5)
+        np.testing.assert_array_equal(model.decide(other), at.decide(other))
+        assert at == btdagg.DavidsonModel(at.beta, at.eta0, at.gamma)
 
 
-def test_a_comparison_says_it_once_or_of_the_way_with_such_items(cli, files):
-    votes, _ = thinned()
-    every = votes.filter(pl.col("sample") < 2).with_columns(judge=pl.lit("even"))
-    pl.concat([votes.with_columns(judge=pl.lit("uneven")), every]).write_csv("judges.csv")
-    said = cli("compare", "judges.csv", "labels.csv")[2]
-    assert said.count("unequal numbers") == 1
-    assert "judge=uneven: items have unequal numbers of votes: 40 items have 2, 40 have 8" in said
-    assert "with n=2 no item counts more than its first 2 votes" in said
-    ways = ("--first", "method=weak", "--second", "method=isotonic")
-    said = cli("compare", "votes.csv", "labels.csv", *ways)[2]
-    assert said.count("items have unequal numbers of votes: 40 items have 2, 40 have 8") == 1
-    ways = ("--first", "n=2", "--second", "n=8")
-    assert "unequal" not in cli("compare", "votes.csv", "labels.csv", *ways)[2]
+def test_decisions_of_any_number_mirror_and_are_those_of_sql_and_of_the_reference():
+    model = btdagg.DavidsonModel(1.1, 0.6, 0.7, alpha=0.5, kappa=2.0, usual_votes=8)
+    counts = np.array([*np.ndindex(7, 7, 7)])
+    p = model.predict_proba(counts)
+    s, t = reference.usual_features(counts, 8, 0.5, 2.0)
+    np.testing.assert_allclose(model.features(counts), (s, t), rtol=1e-12)
+    np.testing.assert_allclose(p, reference.probabilities(s, t, 1.1, 0.6, 0.7), rtol=1e-11)
+    np.testing.assert_array_equal(model.predict_proba(counts[:, ::-1]), p[:, ::-1])
+    np.testing.assert_array_equal(model.decide(counts[:, ::-1]), -model.decide(counts))
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE c (minus INT, tie INT, plus INT)")
+    connection.executemany("INSERT INTO c VALUES (?, ?, ?)", counts.tolist())
+    found = connection.execute(f"SELECT {model.to_sql('sqlite')} FROM c ORDER BY rowid").fetchall()
+    assert [label for (label,) in found] == model.decide(counts).tolist()
 
 
-def test_decisions_of_a_fitted_model_say_it(cli, files):
-    cli("calibrate", "votes.csv", "labels.csv", "-o", "model.json")
-    said = cli("decide", "model.json", "votes.csv", "-o", "decided.csv")[2]
-    assert said.count("items have unequal numbers of votes: 60 items have 2, 60 have 8") == 1
-    said = cli("decide", "model.json", "votes.csv", "-n", 2, "-o", "decided.csv")[2]
-    assert "unequal" not in said
-    votes, labels = thinned()
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        btdagg.decide(votes, labels, agreement=0.3)
-    (text,) = (str(w.message) for w in warned if "unequal" in str(w.message))
-    assert "60 items have 2, 60 have 8" in text
+def test_sql_decides_items_that_a_judge_of_a_panel_has_not_seen_as_python_does():
+    numbers = {"alpha": 2.0, "kappa": 3.0, "usual_votes": (8, 5)}
+    panel = btdagg.PanelModel(("a", "b"), (1.2, 0.8), 0.3, (0.5, 0.4), **numbers)
+    counts = np.random.default_rng(3).integers(0, 4, (60, 2, 3))
+    counts[::3, 0], counts[1::3, 1] = 0, 0
+    counts = counts[counts.any(axis=(1, 2))]
+    connection = sqlite3.connect(":memory:")
+    names = [f"{judge}_{label}" for judge in "ab" for label in ("minus", "tie", "plus")]
+    connection.execute(f"CREATE TABLE c ({', '.join(names)})")
+    rows = counts.reshape(-1, 6).tolist()
+    connection.executemany(f"INSERT INTO c VALUES ({', '.join('?' * 6)})", rows)
+    columns = {"a": names[:3], "b": names[3:]}
+    written = panel.to_sql("sqlite", columns=columns)
+    found = connection.execute(f"SELECT {written} FROM c ORDER BY rowid").fetchall()
+    assert [label for (label,) in found] == panel.decide(counts).tolist()
 
 
-def test_a_period_of_other_numbers_of_votes_is_its_own(cli, files):
-    votes, labels = thinned()
-    votes.filter(pl.col("sample") < 2).with_columns(pl.col("item") + 1000).write_csv("old.csv")
-    pl.concat([labels, labels.with_columns(pl.col("item") + 1000)]).write_csv("both.csv")
-    said = cli("estimate", "votes.csv", "both.csv", "--before", "old.csv")[2]
-    assert said.count("unequal numbers") == 1
-    assert "60 items have 2, 60 have 8" in said
+def test_refits_and_neighbours_have_the_usual_number_of_all_items():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(2, [0.35, 0.3, 0.35], 300)
+    side = np.sign(counts[:, 2] - counts[:, 0])
+    labels = np.where(rng.random(300) < 0.9, side, 0)
+    counts[:60] = rng.multinomial(8, [0.35, 0.3, 0.35], 60)
+    refits = btdagg.bootstrap(counts, labels, n_refits=100, seed=0)
+    model = refits.calibration.model
+    assert model.usual_votes == 2
+    assert np.quantile(refits.parameters[:, 0], 0.05) < model.beta
+    assert np.quantile(refits.parameters[:, 0], 0.95) > model.beta
+    (theta,) = btdagg.fit_prior([(counts, labels)]).parameters(2)
+    assert theta[0] == pytest.approx(model.beta, rel=0.02)
 
 
-def test_systems_and_their_bias_say_it(cli, folder):
-    votes, labels = thinned(n_items=400)
-    is_first = pl.col("item") // 2 % 2 == 0
-    votes = votes.with_columns(
-        system_a=pl.when(is_first).then(pl.lit("x")).otherwise(pl.lit("y")),
-        system_b=pl.when(is_first).then(pl.lit("y")).otherwise(pl.lit("z")),
-    )
-    found = btdagg.read_votes(votes), btdagg.read_labels(labels)
-    items = found[0].items(found[1], systems=("system_a", "system_b"))
-    for result in (btdagg.estimate_systems(items), btdagg.bias(items)):
-        (remark,) = (text for text in result.remarks if text.code == "unequal-votes")
-        assert "200 items have 2, 200 have 8" in remark
+def test_a_service_says_the_usual_number():
+    from fastapi.testclient import TestClient
+
+    from btdagg.serve import create_app
+
+    client = TestClient(create_app(btdagg.DavidsonModel(1.1, 0.6, 0.7, usual_votes=8)))
+    assert client.get("/v1/model").json()["usual_votes"] == 8
 
 
-def test_python_says_it_in_remarks_and_warnings():
-    votes, labels = (
-        read(table)
-        for read, table in zip((btdagg.read_votes, btdagg.read_labels), thinned(), strict=True)
-    )
-    with pytest.warns(CalibrationWarning, match="40 items have 2, 40 have 8"):
-        btdagg.calibrate(votes, labels)
-    sides = {"candidate": "A", "baseline": "B"}
-    for result in (
-        btdagg.certify(votes, labels),
-        btdagg.evaluate(votes, labels),
-        btdagg.estimate(votes, labels),
-        not_worse(votes, labels, **sides),
-        btdagg.compare(votes, votes, labels, methods=("weak", "isotonic")),
-    ):
-        (remark,) = (text for text in result.remarks if text.code == "unequal-votes")
-        assert (remark.values["n_votes"], "n_votes=2" in remark) == (2, True)
+def test_a_saved_model_keeps_its_usual_number(tmp_path):
+    model = btdagg.DavidsonModel(1.1, 0.6, 0.7, usual_votes=8)
+    model.save(tmp_path / "m.json")
+    assert btdagg.DavidsonModel.load(tmp_path / "m.json") == model
+    assert model != btdagg.DavidsonModel(1.1, 0.6, 0.7)
+    for usual in (0, -1, np.nan, "8"):
+        with refused("usual_votes", got=usual):
+            btdagg.DavidsonModel(1.1, 0.6, 0.7, usual_votes=usual)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "n_votes"),
-    [
-        ([8] * 100, None),
-        ([8] * 60 + [7] * 40, None),  # calls that failed
-        ([8] * 96 + [2] * 4, None),  # a few
-        ([8] * 90 + [2] * 10, 2),
-        ([0] * 50 + [8] * 50, None),  # items without votes have no model
-        ([3, 4, 5, 6, 7, 8] * 20, 3),
-        ([1] * 50 + [2] * 50, 1),
-    ],
-)
-def test_numbers_of_votes_that_are_nearly_equal_are_no_remark(numbers, n_votes):
-    counts = np.zeros((len(numbers), 3), int)
-    counts[:, 2] = numbers
-    labels = np.resize([1, -1, 0], len(numbers))
+def quiet(*args, **options):
     with warnings.catch_warnings(action="ignore"):
-        remarks = btdagg.calibrate(counts, labels).warnings
-    assert [of.values["n_votes"] for of in remarks if of.code == "unequal-votes"] == [
-        *filter(None, [n_votes])
-    ]
+        return btdagg.calibrate(*args, **options)
+
+
+def error_of(model, cell):
+    return np.abs(model.decide(cell.counts) - cell.labels).mean()
+
+
+@pytest.mark.parametrize("way", ["thinned", "stopped", "3 to 8"])
+def test_one_model_serves_real_votes_of_any_number(shared, way):
+    """No worse than a fit for each number, and better than one that takes features as they are."""
+    errors = {"one": [], "apart": [], "as they are": []}
+    for place, cell in enumerate(public_votes.rb2_unequal(way)[::2]):
+        pool, judged = gates.halves(cell, 0, place)
+        known, rest = cell.rows(pool[:100]), cell.rows(judged)
+        model = quiet(known.counts, known.labels).model
+        errors["one"].append(error_of(model, rest))
+        errors["as they are"].append(error_of(replace(model, usual_votes=None), rest))
+        n_known, n_rest = known.counts.sum(axis=1), rest.counts.sum(axis=1)
+        decided = np.zeros(len(rest.labels))
+        for n in np.unique(n_rest):
+            own = known.rows(n_known == n)
+            if len(own.labels):
+                alone = quiet(own.counts, own.labels).model
+                decided[n_rest == n] = alone.decide(rest.counts[n_rest == n])
+        errors["apart"].append(np.abs(decided - rest.labels).mean())
+    one, apart, as_they_are = (np.mean(of) for of in errors.values())
+    assert one < apart + 0.005
+    assert one < as_they_are - 0.005
+
+
+@pytest.mark.filterwarnings("ignore:items have up to 8 votes")
+@pytest.mark.parametrize(("n_known", "n_decided"), [(2, 8), (8, 2), (8, 5)])
+def test_numbers_that_no_label_has_are_decided_nearly_as_by_a_fit_for_them(
+    shared, n_known, n_decided
+):
+    """For eight votes from labels of two; for two, and five, from labels of eight."""
+    apart = []
+    for place, ((_, _), (votes, _, part)) in enumerate(public_votes.rb2_votes().items()):
+        labels, rng = part["label"].to_numpy(), np.random.default_rng(place)
+        known, rest = np.split(rng.permutation(len(labels)), [100])
+        known, rest = known[:100], rest
+        by_number = {
+            n: public_votes.counted(votes[:, :n], public_votes.PAIRS) for n in (n_known, n_decided)
+        }
+        for_them = quiet(by_number[n_decided][known], labels[known]).model
+        of_others = quiet(by_number[n_known][known], labels[known]).model
+        new = by_number[n_decided][rest]
+        apart.append([np.abs(of.decide(new) - labels[rest]).mean() for of in (of_others, for_them)])
+    of_others, for_them = np.mean(apart, axis=0)
+    assert of_others < for_them + 0.02
 
 
 def test_two_numbers_of_votes_are_compared_on_items_that_have_both(cli, files):
@@ -244,16 +279,6 @@ def test_a_task_of_fewer_votes_is_used_beside_one_that_has_them():
     )
     items = btdagg.read_votes(rows).items(btdagg.read_labels(gold), n_votes=8)
     assert sorted({*items.pooled.sum(axis=1).tolist()}) == [2, 8]
-
-
-def test_more_labels_are_not_advised_where_votes_are_unequal():
-    rows, gold = thinned(n_items=N_LABELS)
-    scores = btdagg.evaluate(btdagg.read_votes(rows), btdagg.read_labels(gold))
-    assert not any("label more items" in text for text in scores.remarks)
-    certificate = btdagg.certify(
-        btdagg.read_votes(rows), btdagg.read_labels(gold[:40]), agreement=0.99
-    )
-    assert (certificate.threshold, certificate.labels_wanted) == (None, None)
 
 
 def test_an_average_over_judges_of_different_items_says_so():

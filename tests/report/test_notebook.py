@@ -97,8 +97,9 @@ def test_numbers_are_those_of_the_result(results):
 
     model = results["calibration"].model
     assert f"{model.beta:.4g}" in cells("model")
-    interval = results["with a prior"].posterior.intervals()["gamma"]
-    assert f"{interval.low:.4g} to {interval.high:.4g}" in cells("with a prior")
+    interval = results["with a prior"].intervals()["gamma"]
+    ends = f"{interval.low:.4g} to {interval.high:.4g}"
+    assert any(ends in one for one in cells("with a prior"))
     refits = results["bootstrap"].nu
     assert any(f"{refits.low:.4g} to {refits.high:.4g}" in one for one in cells("bootstrap"))
     scores = [f"{method.interval().mean:.3f}" for method in results["comparison"].methods]

@@ -165,8 +165,9 @@ def random_models(count):
             gamma=rng.uniform(-10, 10),
             alpha=np.exp(rng.normal()),
             kappa=np.exp(rng.normal()),
+            usual_votes=(None, 8, 2.5)[k % 3],
         )
-        for _ in range(count)
+        for k in range(count)
     ]
     extremes = [
         DavidsonModel(beta=2, eta0=0, gamma=1),  # 3/2 - 2/3 = 15/18: equal risks

@@ -7,6 +7,7 @@ import pytest
 import btdagg
 from refusals import refused
 
+pytestmark = pytest.mark.filterwarnings("ignore:this judge is not shown")
 SYSTEMS = np.array(["a", "b", "c", "d"])
 
 

@@ -29,7 +29,7 @@ from btdagg.cli.prior import (
     neighbours_of,
     what_was_done,
 )
-from btdagg.model.calibration_set import quiet
+from btdagg.model.calibration import quiet
 from btdagg.model.covariates import used_in_words
 from btdagg.votes.provenance import Provenance
 
@@ -137,19 +137,13 @@ def _read(
 
 
 def _as_json(calibration: btdagg.Calibration) -> dict[str, Any]:
-    fields = asdict(replace(calibration, posterior=None, _design=None))
+    fields = asdict(replace(calibration, _alone=None))
+    fields.pop("_alone")
     if not fields["model"].get("covariates"):
         fields["model"].pop("covariates", None)
     elif weights := calibration.weights():
         fields["weights"] = {name: weight._asdict() for name, weight in weights.items()}
-    if (posterior := calibration.posterior) is not None:
-        fields["posterior"] = {
-            "n_labels": posterior.n_labels,
-            "neighbours": posterior.neighbours,
-            "nothing": posterior.nothing,
-            "intervals": {
-                name: interval._asdict() for name, interval in posterior.intervals().items()
-            },
-        }
+    if intervals := calibration.intervals():
+        fields["intervals"] = {name: interval._asdict() for name, interval in intervals.items()}
     fields["nu"] = getattr(calibration.model, "nu", None)
     return {k: v for k, v in fields.items() if v not in (None, {}) and v == v}  # not NaN either

@@ -185,8 +185,7 @@ def over_all_items(
     # With a label on every item there is no judge in it.
     all_labelled = estimates.n_labels == estimates.n_items
     for remark in items.origin.remarks if all_labelled else estimates.remarks:
-        if remark.code != "unequal-votes":  # which is said of the same votes, too
-            note(f"{name}: {remark}")
+        note(f"{name}: {remark}")
     return estimates
 
 

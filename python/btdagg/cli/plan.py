@@ -24,7 +24,6 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE
 from btdagg.cli.prior import AnyPrior, PriorOption, chosen_prior, neighbours_of, words_of
-from btdagg.votes.unequal import unequal_votes_of
 
 _N_CURVE = 6  # numbers of votes in the curve
 
@@ -180,7 +179,6 @@ def plan(
     if output is not None:
         rule.save(output)
     remarks = [*what_is_pooled(data.votes, "plans for"), *items.origin.remarks]
-    remarks += unequal_votes_of(items)
     note(*remarks)
     if json:
         names = ("kind", "n", "step", "epsilon", "price")

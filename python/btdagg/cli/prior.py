@@ -49,7 +49,7 @@ def chosen_prior(
     if option == "none":
         return None
     if option is None or (option == "neighbours" and neighbours):
-        from btdagg.model.calibration import prior_among
+        from btdagg.model.fit import prior_among
 
         return prior_among(neighbours or {}, scale, label_scale)
     if option == "weak":
@@ -170,17 +170,17 @@ def priors_beside(methods: Sequence[Aggregator] | None) -> list[Remark]:
 
 def what_was_done(prior: Any, option: str | None, calibration: btdagg.Calibration) -> str:
     """Say what a model was calibrated with, and what a prior of few labels risks."""
-    if calibration.shares:
-        named = counted(len(prior), "neighbour") if isinstance(prior, list) else "weak"
-        parts = ", ".join(f"{name} {share:.0%}" for name, share in calibration.shares.items())
+    if isinstance(prior, list):
+        share = calibration.shares["neighbours"]
         return (
-            f"prior: {named}; weight of each component after the labels: {parts}; --prior none "
-            "for a flat prior"
+            f"prior: {counted(len(prior), 'neighbour')}, with {share:.0%} of the weight given the "
+            "labels; --prior none for a flat prior"
         )
-    text = words_of(prior)
+    without = "is the paper's fit" if calibration.model.scale.mirrored else "is flat"
+    text = words_of(prior, without=without)
     if not (isinstance(prior, btdagg.Prior) and calibration.n_labels):
         return text
-    share = 0.0 if calibration.posterior is None else calibration.posterior.neighbours
+    share = calibration.shares["neighbours"]
     text += f". Given the labels, the neighbours have {share:.0%} of the weight"
     if option not in (None, "neighbours") and calibration.n_labels < _FEW:
         text += (
@@ -197,8 +197,8 @@ def prior_of_tasks(option: str | None) -> Prior | Literal["weak", "neighbours"] 
 
 def priors_of(fitted: Mapping[str, Fitted], prior: Any) -> list[str]:
     """Say what the tasks' models were calibrated with, as `prior_of_tasks` returns it."""
-    posteriors = [getattr(task.calibration, "posterior", None) for task in fitted.values()]
-    shares = [posterior.neighbours for posterior in posteriors if posterior is not None]
+    calibrations = (getattr(task.calibration, "shares", None) for task in fitted.values())
+    shares = [of["neighbours"] for of in calibrations if of]
     if not shares:
         return []
     return [words_of("weak" if prior == "neighbours" and not any(shares) else prior)]

@@ -28,7 +28,7 @@ from btdagg.cli.common import (
 from btdagg.cli.flags import FILE
 from btdagg.cli.judge_output import run_asking, say_estimate, say_run, status_of
 from btdagg.cli.judge_settings import JobFlags
-from btdagg.model.calibration_set import quiet
+from btdagg.model.calibration import quiet
 from btdagg.votes.provenance import COLUMNS
 
 if TYPE_CHECKING:

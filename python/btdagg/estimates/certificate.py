@@ -52,7 +52,6 @@ from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.standings import known_by_itself
-from btdagg.votes.unequal import unequal_votes
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -516,11 +515,9 @@ def certify(
     is_like = not population.remarks_on_sizes
     can_tell = n >= _LEAST_LABELS and is_like
     passed = [*takewhile(lambda point: point.low >= agreement, curve)] * can_tell
-    wanted, unequal = None, unequal_votes(array)
-    # Other labels would be drawn with probabilities, not known which; and where one model cannot
-    # serve all labelled items, more labels do not help.
-    is_equal = unequal_votes(array[is_labelled]) is None
-    if not passed and is_like and probabilities is None and is_equal:
+    wanted = None
+    # Other labels would be drawn with probabilities, not known which.
+    if not passed and is_like and probabilities is None:
         promise = agreement, confidence
         wanted = _labels_wanted(of_rows, population, n_items, expected, agrees, *promise)
     is_of_one = bool((population.outcomes.max(axis=1) == 1).all())
@@ -538,7 +535,7 @@ def certify(
         within,
         items.scale,
         items.label_scale,
-        (*items.origin.remarks, *([] if unequal is None else [unequal]), *_remarks(population)),
+        (*items.origin.remarks, *_remarks(population)),
         tuple(map(int, usual)) if usual.ndim else int(usual),
         profile,
         _low_unlabelled(population, passed[-1], entered, agrees, confidence, n_items - n)

@@ -34,7 +34,6 @@ from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.items import SIMPLE, Items
-from btdagg.votes.unequal import unequal_votes_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -309,11 +308,6 @@ def change(
         most_of_judge is None, "most_of_judge", most_of_judge, "None if both periods have labels"
     )
     predicted = _predicted(joined, (after, before), is_after, population)
-    unequal = [
-        remark.within(name)
-        for name, items in zip(names, (before, after), strict=True)
-        for remark in unequal_votes_of(items)
-    ]
     less = replace(
         predicted,
         outcomes=votes[predicted.labelled] - predicted.outcomes,
@@ -333,7 +327,7 @@ def change(
         apart=_difference(gaps, level),
         means=dict(zip(names, zip(estimates, of_votes, strict=True), strict=True)),
         ends=ends,
-        remarks=(*joined.origin.remarks, *unequal, *predicted.remarks),
+        remarks=(*joined.origin.remarks, *predicted.remarks),
     )
 
 

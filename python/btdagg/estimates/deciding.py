@@ -17,7 +17,6 @@ from btdagg.votes.items import Facts, Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.standings import sources_of, systems_in
 from btdagg.votes.table import PLACE, counts_of, facts_of
-from btdagg.votes.unequal import unequal_votes
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
@@ -116,10 +115,6 @@ def decisions(
         raise InputError(f"item {item} has more votes than the {rule.n} of the rule")
     by = fitted if rule is None else rule
     columns = decided_columns(by, counts, probabilities=probabilities, covariates=known)
-    # A rule and a certificate know of votes that stopped early.
-    is_plain = rule is None and certificate is None and model.provenance is not None
-    if is_plain and (unequal := unequal_votes(counts)):
-        warn_of([unequal])
     if certificate is not None:  # whose model may decide otherwise by labels of looks
         decider: Any = certificate.model
         decider = replace(decider, provenance=None)

@@ -12,17 +12,15 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg.estimates.certificate import certify
 from btdagg.estimates.deciding import decisions
-from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import quiet, warn_of
+from btdagg.model.calibration import quiet, warn_of
+from btdagg.model.fit import calibrate
 from btdagg.project import Project
-from btdagg.remarks import code_of
 from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import parts_of_column, read_table, read_tables, said
-from btdagg.votes.table import NUMBER, Table, counts_of
-from btdagg.votes.unequal import unequal_votes
+from btdagg.votes.table import NUMBER, Table
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import SHOWN
 
@@ -168,9 +166,6 @@ def decided_frame(
     decided = decided.with_columns(probability=probability)
     of_promise = ["trusted"] if agreement is not None else []
     shown = decided.select("item", "label", "source", "probability", *of_promise)
-    remarks = [text for text in remarks if code_of(text) != "unequal-votes"]
-    unequal = unequal_votes(counts_of(decided, [*votes.scale.columns]))  # of all items, once
-    remarks += [] if unequal is None else [unequal]
     return shown, tuple(dict.fromkeys(remarks))
 
 

@@ -36,7 +36,6 @@ from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import known_by_itself
-from btdagg.votes.unequal import unequal_votes_of
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -481,7 +480,7 @@ def _of_systems(
     codes = codes.reshape(systems.shape)
     mirrored, shares = items.scale.mirrored, vote_shares(items)
     predicted = PredictedItems.of(items, *codes.T)
-    about += [*unequal_votes_of(items), *predicted.remarks]
+    about += predicted.remarks
     of_rows = shares[np.unique(predicted.place, return_index=True)[1]]
     less = replace(
         predicted,

@@ -34,12 +34,9 @@ from btdagg.estimates.mean import (
     labelled_mean,
 )
 from btdagg.evaluation.new_items import MUCH
-from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import Bounds, quiet
+from btdagg.model.calibration import quiet
 from btdagg.model.covariates import columns_for, known_of
-from btdagg.model.davidson import DavidsonModel
-from btdagg.model.grade_fit import refitted_cuts
-from btdagg.model.posterior import MANY, refitted
+from btdagg.model.fit import calibrate, refitted
 from btdagg.remarks import Remark
 from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Items
@@ -64,7 +61,6 @@ NET = "net win rate"
 
 _ROUNDING = 1e-6
 N_FOLDS = 10
-_N_FOLDS_OF_PANELS = 5  # they are slower to fit
 _ENOUGH = 50  # labels from which the normal distribution holds
 _ENOUGH_ERRORS = 10  # of them that differ from the model's call
 _FEWEST = 10  # groups whose mean can stand for all
@@ -235,62 +231,21 @@ def cross_fitted(
     # `counts` and `outcomes` (shares of raters, (n, labels)) are of the labelled items, `rows` the
     # counts to predict, `covariates` those of the rows. Folds are dealt with sides swapped where
     # `sign` is -1.
-    most = N_FOLDS if rows.ndim == 2 else _N_FOLDS_OF_PANELS
-    n_folds = min(most, int(groups.max()) + 1)
+    n_folds = min(N_FOLDS, int(groups.max()) + 1)
     content = [counts, outcomes]
     if sign is not None:
         content = [turned(values, sign < 0) for values in content]
     fold = deal(groups, content, n_folds, seed)
-    is_plain = rows.ndim == 2 and scales[0].mirrored and prior == "weak" and not covariates
-    if is_plain and len(distinct_rows(*counts.T)[0]) <= MANY:
-        return _cross_fitted_pairs(counts, outcomes, fold, rows), fold
-    if rows.ndim == 2 and not scales[0].mirrored and prior is not None and not covariates:
-        return _cross_fitted_grades(counts, outcomes, fold, rows, prior, scales), fold
-    tables = np.empty((n_folds, len(rows), outcomes.shape[1]))
-    for number in range(n_folds):
-        seen = fold != number
-        training = counts[seen], outcomes[seen], groups[seen], prior, scales
-        if not covariates or labelled is None:
-            tables[number] = calibrated(*training).predict_proba(rows)
-            continue
-        known = {name: values[labelled[seen]] for name, values in covariates.items()}
-        model: Any = calibrated(*training, known)
-        known = {covariate.name: covariates[covariate.name] for covariate in model.covariates}
-        tables[number] = model.predict_proba(rows, covariates=known or None)
+    known, of_rows = None, None
+    if covariates and labelled is not None:
+        columns = {name: values[labelled] for name, values in covariates.items()}
+        known = known_of(columns, np.arange(len(counts)), scales[0])
+        of_rows = {c.name: covariates[c.name] for c in known.covariates} or None
+    seen = outcomes * (fold != np.arange(n_folds)[:, None])[..., None]
+    worth = seen.sum(axis=(1, 2)) / (seen**2).sum(axis=(1, 2))  # to effective numbers of labels
+    models = refitted(counts, seen * worth[:, None, None], scales, prior, known=known)
+    tables = np.stack([predicted_by(model, rows, of_rows) for model in models])
     return tables, fold
-
-
-def _cross_fitted_pairs(
-    counts: NDArray[Any], outcomes: Floats, fold: NDArray[np.int64], rows: NDArray[Any]
-) -> Floats:
-    # What `calibrated` finds fold by fold, in half the time: the fits share their tables.
-    row, place, weights = _seen(outcomes, fold)
-    sides = (place - 1).astype(np.int8)
-    counts = np.asarray(counts[row], dtype=np.float64)
-    thetas = refitted(counts, sides, weights, "weak", 1.0, 1.0, Bounds())
-    return np.array([DavidsonModel(*theta).predict_proba(rows) for theta in thetas.tolist()])
-
-
-def _cross_fitted_grades(
-    counts: NDArray[Any],
-    outcomes: Floats,
-    fold: NDArray[np.int64],
-    rows: NDArray[Any],
-    prior: Any,
-    scales: Scales,
-) -> Floats:
-    row, place, weights = _seen(outcomes, fold)
-    models = refitted_cuts(counts[row], place, weights, *scales, prior)
-    return np.array([model.predict_proba(rows) for model in models])
-
-
-def _seen(
-    outcomes: Floats, fold: NDArray[np.int64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-    # Rows and places of labels, and what those are worth that the model of each fold sees.
-    row, place = np.nonzero(outcomes)
-    weights = outcomes[row, place] * (fold[row] != np.arange(fold.max() + 1)[:, None])
-    return row, place, weights * (weights.sum(axis=1) / (weights**2).sum(axis=1))[:, None]
 
 
 def calibrated(

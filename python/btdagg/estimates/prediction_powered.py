@@ -34,7 +34,6 @@ from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.sides import UNNAMED, Sides
-from btdagg.votes.unequal import unequal_votes_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -512,8 +511,7 @@ def estimate(
     predicted = PredictedItems.of(items, *columns, by_size=True, **how)
     origin, estimates = items.origin, _estimates_of(predicted, inside, level)
     estimates = replace(estimates, sides=origin.sides, column=origin.by or "value")
-    unequal = () if items.is_labelled.all() else unequal_votes_of(items)
-    return estimates.with_remarks((*origin.remarks, *unequal))
+    return estimates.with_remarks(origin.remarks)
 
 
 def _estimates_of(

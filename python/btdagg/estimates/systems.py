@@ -24,7 +24,6 @@ from btdagg.remarks import Remark
 from btdagg.result import Entry, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.labels import Labels
-from btdagg.votes.unequal import unequal_votes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -340,7 +339,6 @@ def estimate_systems(
     systems, pvalues, order = _ranked(names, fitted.strengths, pvalues, parts, level)
     about = [
         *items.origin.remarks,
-        *unequal_votes_of(items),
         *predicted.remarks,
         *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
     ]

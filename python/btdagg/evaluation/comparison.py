@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -29,7 +29,6 @@ from btdagg.votes.items import Draw, Items
 from btdagg.votes.join import join
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
 from btdagg.votes.scale import Scale, scales_of
-from btdagg.votes.unequal import unequal_votes_of
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -269,23 +268,7 @@ def compare(
         len(without_votes),
         population,
         differences[0] if differences else None,
-        _remarks(both, used, names),
     )
-
-
-def _remarks(
-    both: Iterable[Items], used: Iterable[Aggregator], names: tuple[str, str]
-) -> tuple[Remark, ...]:
-    """Say where a model of a way cannot serve all items; once if it is the same for both."""
-    by_name = {
-        name: remark
-        for name, items, method in zip(names, both, used, strict=True)
-        if hasattr(method, "fit")
-        for remark in unequal_votes_of(items)
-    }
-    if len(by_name) == len(set(by_name.values())):
-        return tuple(remark.within(name) for name, remark in by_name.items())
-    return tuple(set(by_name.values()))
 
 
 def about_strengths(parts: Mapping[str, Items]) -> list[Remark]:

@@ -17,7 +17,6 @@ from btdagg.evaluation.protocol import CrossFit, RandomSplits, SplitTest, signed
 from btdagg.methods import Aggregator
 from btdagg.methods.base import Refittable, is_written, needs_of
 from btdagg.methods.majority import Voted
-from btdagg.model.posterior import MANY
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -79,8 +78,8 @@ def cross_scores(
         for part, of_part in zip(parts, contents, strict=True)
     ]
     known: list[NDArray[Any] | None] = [None] * len(methods)
-    most = MANY if isinstance(splitter, CrossFit) else _FEW
-    if len(parts) == 1 and observe is None and len(distinct_rows(*parts[0].pooled.T)[0]) <= most:
+    is_small = isinstance(splitter, CrossFit) or len(distinct_rows(*parts[0].pooled.T)[0]) <= _FEW
+    if len(parts) == 1 and observe is None and is_small:
         of_part = [*drawn[0]]
         drawn = [iter(of_part)]
         known = _decided_at_once(methods, parts[0], [calibrated for calibrated, _ in of_part])
@@ -161,10 +160,7 @@ def _decided_at_once(
     seen = np.zeros((len(calibrated), len(part)))
     for in_split, items in zip(seen, calibrated, strict=True):
         in_split[items] = 1.0
-    n_votes = part.pooled.sum(axis=1)  # a prior is learned for the largest number
-    decides: list[_Refits | None] = [None] * len(methods)
-    if seen[:, n_votes == n_votes.max()].any(axis=1).all():
-        decides = [_at_once(method, part, seen) for method in methods]
+    decides = [_at_once(method, part, seen) for method in methods]
     return [
         decide and np.stack([_checked(labels, method, part, len(part)) for labels in decide(part)])
         for method, decide in zip(methods, decides, strict=True)

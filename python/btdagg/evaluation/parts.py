@@ -10,7 +10,7 @@ import numpy as np
 
 from btdagg._util.errors import InputError, expect, forbid, within
 from btdagg._util.lazy import pl
-from btdagg.model.calibration import neighbour_of, prior_of
+from btdagg.model.fit import neighbour_of, prior_of
 from btdagg.votes import Table
 from btdagg.votes.items import Items
 from btdagg.votes.join import join, labels_of, with_task

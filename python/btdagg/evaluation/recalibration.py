@@ -13,8 +13,8 @@ from btdagg.evaluation.comparison import Comparison, comparisons_table
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, absolute_error
 from btdagg.evaluation.significance import number_to_tell, t_quantile
-from btdagg.model.calibration import calibrate, prior_among
-from btdagg.model.calibration_set import Calibration, quiet, warning
+from btdagg.model.calibration import Calibration, quiet, warning
+from btdagg.model.fit import calibrate, prior_among
 from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import Interval, Result, ResultTable

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg import remarks
-from btdagg.model.calibration_set import FEWEST
+from btdagg.model.calibration import FEWEST
 from btdagg.remarks import Remark
-from btdagg.votes.unequal import unequal_votes_of
 
 if TYPE_CHECKING:
     from btdagg.evaluation.cells import Cell, MethodScores
@@ -22,7 +21,6 @@ def about_votes(cell: Cell) -> Iterator[Remark]:
         yield remarks.items_without_votes(cell.n_empty, cell.n_items, cell.scale.mirrored)
     if cell.n_undecided:
         yield remarks.undecided_items(cell.n_undecided)
-    yield from _unequal(cell)
     if cell.new_items is not None and cell.n_items < FEWEST:
         yield remarks.few_items(cell.n_items, FEWEST)
 
@@ -41,10 +39,6 @@ def about_scores(cell: Cell) -> Iterator[Remark]:
         yield from _against(cell)
         yield from _beaten(cell)
         yield from _beside_raters(cell)
-
-
-def _unequal(cell: Cell) -> tuple[Remark, ...]:
-    return () if cell.items is None else unequal_votes_of(cell.items)
 
 
 def _mae(method: MethodScores) -> float:
@@ -73,9 +67,7 @@ def _beaten(cell: Cell) -> Iterator[Remark]:
     elif plain is not None:
         beaten = [of for of in methods if of is not plain and _mae(of) >= _mae(plain)]
         advice = f"label more items or use {plain.name}"
-        if _unequal(cell):
-            advice = "one model cannot serve these unequal numbers of votes"
-        elif _mae(plain) >= error:  # which is no better either
+        if _mae(plain) >= error:  # which is no better either
             advice = ""
         if beaten and advice:
             errors, mae = _errors(beaten), _mae(plain)
@@ -101,11 +93,8 @@ def _no_better(cell: Cell) -> Remark | None:
     if any(interval.high < 0 for interval in less):
         return None
     calibrated = cell.methods[cell.calibrated]
-    advice = "label more items to tell"
-    if _unequal(cell):
-        advice = "the unequal numbers of votes may be the cause"
     of_method = calibrated.name, _mae(calibrated)
-    return remarks.not_shown_better(*cell.best_constant, *of_method, less[0], advice)
+    return remarks.not_shown_better(*cell.best_constant, *of_method, less[0])
 
 
 def _beside_raters(cell: Cell) -> Iterator[Remark]:

@@ -16,8 +16,8 @@ from btdagg._util.validation import (
     unmasked,
     with_columns,
 )
-from btdagg.model.calibration import WEAK
-from btdagg.model.calibration import calibrate as _calibrate
+from btdagg.model.fit import WEAK
+from btdagg.model.fit import calibrate as _calibrate
 from btdagg.votes.scale import PAIRS, Scale, column_text, scale_from
 
 with needs("sklearn", "VoteClassifier"):
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.model.calibration_set import Bounds
+    from btdagg.model.calibration import Bounds
 
 
 class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,8 +57,8 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array
         The classes, all of them even if a training set has fewer.
     calibration_ : Calibration
-        The fit: warnings and, of pairs, DRPS and, with a prior, the posterior. ``model_`` is its
-        model, to save or to write as SQL.
+        The fit: warnings, DRPS and, with a prior, what its parts hold. ``model_`` is its model, to
+        save or to write as SQL.
 
     Notes
     -----

@@ -11,12 +11,9 @@ import numpy as np
 from btdagg._util.errors import forbid
 from btdagg._util.readable import Readable
 from btdagg.methods.base import Needs, OnScale, fitted
-from btdagg.model.calibration import WEAK, calibrate, prior_beside
-from btdagg.model.calibration_set import Bounds, quiet, warn_of
+from btdagg.model.calibration import Bounds, quiet, warn_of
 from btdagg.model.covariates import columns_for
-from btdagg.model.grade_fit import refitted_cuts
-from btdagg.model.panel import calibrate_panel
-from btdagg.model.posterior import decisions_under, refitted
+from btdagg.model.fit import WEAK, calibrate, calibrate_panel, prior_beside, refitted
 from btdagg.votes.by_id import as_items
 
 if TYPE_CHECKING:
@@ -118,20 +115,9 @@ class Calibrated(OnScale, Readable):
         """Fit the model with each row of weights; see `Refittable`."""
         if self.needs.time or getattr(counts, "covariates", None):
             return None
-        items, smoothing = np.asarray(counts, dtype=np.float64), (self.alpha, self.kappa)
-        if not self.scale.mirrored:
-            if self.prior is None:
-                return None
-            places, scales = self.label_scale.places(labels), (self.scale, self.label_scale)
-            models = refitted_cuts(items, places, weights, *scales, self.prior)
-            return lambda rows: np.stack([model.decide(rows) for model in models])
-        gold = self.label_scale.sides(labels)
-        bounds = self.bounds or Bounds()
-        parameters = refitted(items, gold, weights, self.prior, *smoothing, bounds)
-        points = self.label_scale.labels
-
-        def decide(rows: ArrayLike) -> NDArray[Any]:
-            table = np.asarray(rows, dtype=np.float64)
-            return np.asarray(points[decisions_under(parameters, *smoothing, table, 1) + 1])
-
-        return decide
+        items, scales = self._checked(counts), (self.scale, self.label_scale)
+        labelled = np.eye(len(self.label_scale.points))[self.label_scale.places(labels)]
+        outcomes = weights[:, :, None] * labelled
+        how: dict[str, Any] = {"alpha": self.alpha, "kappa": self.kappa, "bounds": self.bounds}
+        models = refitted(items, outcomes, scales, self.prior, **how)
+        return lambda rows: np.stack([model.decide(self._checked(rows)) for model in models])

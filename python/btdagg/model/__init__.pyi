@@ -1,1 +1,1 @@
-from .calibration_set import CalibrationWarning as CalibrationWarning
+from .calibration import CalibrationWarning as CalibrationWarning

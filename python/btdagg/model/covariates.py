@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,28 +12,18 @@ import numpy as np
 from btdagg import remarks
 from btdagg._util.errors import InputError, expect
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_number, columns_of, effective_weights
-from btdagg.model.intervals import ParameterInterval
-from btdagg.model.newton import minimum
-from btdagg.model.sandwich import standard_errors
+from btdagg._util.validation import as_number, columns_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.model.intervals import ParameterInterval
     from btdagg.remarks import Remark
     from btdagg.votes.scale import Scale
 
     Floats = NDArray[np.float64]
 
-# Mean and standard deviation of log beta, eta0 and gamma: the plain part of the weak prior.
-_PLAIN = np.array([0.26, 1.5, 0.8]), np.array([0.6, 2.0, 0.8])
-# Of grades, of log beta, and of how far all cuts move, move apart, and move alone, in log odds.
-_PLAIN_BETA, _MOVED, _APART, _ALONE = (math.log(2), 0.6), 1.4, 0.6, 1.1
-# Of the weights' prior: the widths that are looked at, and the scale of their half-Cauchy prior.
-_WIDTHS, _SCALE = 0.02 * 2.0 ** np.arange(8), 0.01
 _FARTHEST = 1e300  # that an offset goes, so that margins stay finite
-_NEAR = 64.0  # scales of a covariate, beyond which a weight has no end
-_BLOCK = 1 << 16  # items whose derivatives are held at a time
 
 
 @readable
@@ -69,6 +58,10 @@ class Covariate:
         """Return the numbers as plain values, without standings if there are none."""
         numbers = {name: getattr(self, name) for name in ("name", "weight", "scale", "centre")}
         return numbers if self.standings is None else {**numbers, "standings": {**self.standings}}
+
+    def weighing(self, weight: float) -> Covariate:
+        """Return this covariate with another weight."""
+        return replace(self, weight=weight)
 
     def within(self, other: Covariate) -> Covariate:
         """Return this covariate, fitted to values standardized by `other`, for the plain values."""
@@ -157,11 +150,6 @@ class KnownOfItems(NamedTuple):
         names = (covariate.name for covariate in self.covariates)
         return dict(zip(names, self.columns.T, strict=True))
 
-    def weighted(self, weights: Floats) -> tuple[Covariate, ...]:
-        """Return the covariates with their weights."""
-        both = zip(self.covariates, weights.tolist(), strict=True)
-        return tuple(replace(covariate, weight=weight) for covariate, weight in both)
-
     def offsets(self, weights: Floats) -> Floats:
         """Return the offsets of the items, summed as of a model."""
         terms = zip(self.columns.T, weights.tolist(), strict=True)
@@ -209,201 +197,3 @@ def known_of(
     scaled = [covariate.of(columns[covariate.name][rows]) for covariate in covariates]
     stacked = np.stack(scaled, axis=1) if scaled else np.empty((len(rows), 0))
     return KnownOfItems(tuple(covariates), stacked, tuple(about))
-
-
-class PairsBase(NamedTuple):
-    """Logits of -1, 0 and 1 from beta, eta0 and gamma."""
-
-    s: Floats
-    t: Floats
-
-    def slopes(self, rows: slice) -> Floats:
-        """Return them for some items, (m, 3, 3)."""
-        s, t = self.s[rows], self.t[rows]
-        base = np.zeros((len(s), 3, 3))
-        base[:, 0, 0], base[:, 2, 0], base[:, 1, 1], base[:, 1, 2] = -s, s, 1.0, t
-        return base
-
-
-class GradesBase(NamedTuple):
-    """Logits of grades from beta and the intercepts, less beta times some cuts."""
-
-    means: Floats
-    cuts: Floats
-
-    def slopes(self, rows: slice) -> Floats:
-        """Return them for some items, (m, K, K)."""
-        k = len(self.cuts) + 1
-        base = np.zeros((len(self.means[rows]), k, k))
-        base[:, 1:, 0] = np.cumsum(self.means[rows, None] - self.cuts, axis=1)
-        base[:, :, 1:] = -np.tri(k, k - 1, -1)
-        return base
-
-
-class Design(NamedTuple):
-    """Labelled items of a model whose logits are linear in its numbers and in the covariates.
-
-    `base` makes what each number, beta first, adds to the logit of each label of some items,
-    (m, K, q); an offset adds `steps`. `labels` are weights of labels, (n, K); `groups`, (n,),
-    numbers of groups, None where each item is its own.
-    """
-
-    base: PairsBase | GradesBase
-    steps: Floats
-    covariates: Floats
-    labels: Floats
-    groups: NDArray[np.int64] | None = None
-
-    @classmethod
-    def of_pairs(cls, s: Floats, t: Floats, labels: Floats, x: Floats, groups: Any) -> Design:
-        """Items of pairs, each turned so that A leads, and in an order of their own.
-
-        So swapping A and B, or reordering items, changes no bit of a fit. Items weigh as in a
-        posterior.
-        """
-        sizes = labels.sum(axis=1)
-        kept = sizes > 0
-        scaled = effective_weights(sizes, len(sizes))[kept] / sizes[kept]
-        s, t, labels, x = s[kept], t[kept], labels[kept] * scaled[:, None], x[kept]
-        lead = s
-        for column in x.T:  # of equal sides, that which the first covariate is for
-            lead = np.where(lead == 0, column, lead)
-        sign = np.where(lead < 0, -1.0, 1.0)[:, None]
-        labels = np.where(sign < 0, labels[:, ::-1], labels)
-        is_even = (lead == 0)[:, None]
-        labels = np.where(is_even, labels[:, [1, 1, 0]] * [0, 1, 1] + labels * [0, 0, 1], labels)
-        s, x = np.abs(s), sign * x
-        order = np.lexsort([s, t, *x.T, *labels.T])
-        steps = np.array([-1.0, 0.0, 1.0])
-        codes = None if groups is None else np.unique(groups[kept][order], return_inverse=True)[1]
-        return cls(PairsBase(s[order], t[order]), steps, x[order], labels[order], codes)
-
-    @classmethod
-    def of_grades(
-        cls, means: Floats, labels: Floats, x: Floats, cuts: Floats, groups: Any
-    ) -> Design:
-        """Items of grades, in an order of their own."""
-        order = np.lexsort([means, *x.T, *labels.T])
-        steps = np.arange(labels.shape[1], dtype=np.float64)
-        codes = None if groups is None else np.unique(groups[order], return_inverse=True)[1]
-        return cls(GradesBase(means[order], cuts), steps, x[order], labels[order], codes)
-
-    def expand(self, theta: Floats, *, log_beta: bool = False) -> tuple[float, Floats, Floats]:
-        """Return the log-likelihood, its gradient and the expected information.
-
-        `theta` has the numbers, the first of which may be the logarithm of beta, and the weights.
-        """
-        beta = math.exp(min(theta[0], 300.0)) if log_beta else theta[0]
-        numbers = np.array([beta, *theta[1:]])
-        value, gradient = 0.0, np.zeros(len(theta))
-        information = np.zeros((len(theta), len(theta)))
-        for start in range(0, len(self.labels), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            labels, slopes = self.labels[rows], self._slopes(rows)
-            logits = slopes @ numbers
-            if log_beta:
-                slopes[:, :, 0] *= beta
-            logits -= logits.max(axis=1, keepdims=True)
-            p = np.exp(logits)
-            total, size = p.sum(axis=1), labels.sum(axis=1)
-            value += float((labels * logits).sum() - size @ np.log(total))
-            p *= (size / total)[:, None]
-            means = (p[:, None] @ slopes)[:, 0]
-            flat = slopes.reshape(-1, len(theta))
-            gradient += flat.T @ (labels - p).ravel()
-            information += (flat * p.reshape(-1, 1)).T @ flat
-            information -= means.T @ (means / size[:, None])
-        return value, gradient, information
-
-    @property
-    def prior(self) -> tuple[Floats, Floats]:
-        """Mean and precision of the numbers, with the logarithm of beta, before the labels."""
-        if isinstance(self.base, PairsBase):
-            return _PLAIN[0], np.diag(_PLAIN[1] ** -2)
-        cuts = self.base.cuts
-        covariance = _MOVED**2 + _APART**2 * np.outer(cuts, cuts) + _ALONE**2 * np.eye(len(cuts))
-        precision = np.zeros((len(cuts) + 1,) * 2)
-        precision[0, 0] = _PLAIN_BETA[1] ** -2
-        precision[1:, 1:] = np.linalg.inv(covariance)
-        return np.array([_PLAIN_BETA[0], *np.zeros(len(cuts))]), precision
-
-    def fit(self) -> WeightFit:
-        """Return the posterior mean of the numbers and the weights, by Laplace's method.
-
-        Weights have a normal prior of one width for all, averaged over: few labels cannot tell
-        widths apart, and a width that they choose follows noise.
-        """
-        mean, precision = self.prior
-        q, d = len(mean), self.covariates.shape[1]
-        centre, penalty = np.append(mean, np.zeros(d)), np.zeros((q + d,) * 2)
-        penalty[:q, :q] = precision
-        modes, evidence = [centre], []
-        for width in _WIDTHS.tolist():
-            penalty[q:, q:] = np.eye(d) / width**2
-            loss = partial(self._loss, centre=centre, penalty=penalty)
-            mode, (value, _, curvature) = minimum(loss, modes[-1], 1e-12)
-            modes.append(mode)
-            spread = -np.linalg.slogdet(curvature)[1] / 2 - d * math.log(width)
-            evidence.append(spread - value - math.log(1 / width + width / _SCALE**2))
-        shares = np.exp(np.array(evidence) - max(evidence))
-        shares /= shares.sum()
-        theta = shares @ np.array(modes[1:])
-        return WeightFit(theta[:q], theta[q:], np.array(modes[1:]), shares)
-
-    def _loss(self, theta: Floats, centre: Floats, penalty: Floats) -> tuple[float, Floats, Floats]:
-        value, slope, information = self.expand(theta, log_beta=True)
-        pull = penalty @ (theta - centre)
-        return float((theta - centre) @ pull) / 2 - value, pull - slope, information + penalty
-
-    def intervals(self, level: float) -> list[ParameterInterval]:
-        """Return the best weights of the labels alone, with intervals by groups of items.
-
-        Standard errors are those of the groups (sandwich), or the model's where these are greater:
-        labels that are separated have no others.
-        """
-        from scipy.special import stdtrit
-
-        q, p = len(self.prior[0]), len(self.prior[0]) + self.covariates.shape[1]
-
-        def loss(numbers: Floats) -> tuple[float, Floats, Floats]:
-            value, slope, information = self.expand(numbers)
-            return -value, -slope, information
-
-        best, (_, _, whole) = minimum(loss, np.zeros(p), 1e-10)
-        ridge = (1e-12 * np.trace(whole) + 1e-300) * np.eye(p)  # labels can be separated
-        by_model = np.sqrt(np.diag(np.linalg.inv(whole + ridge)))
-        error = np.maximum(standard_errors(*self._by_item(best), self.groups), by_model)[q:]
-        n_groups = len(self.labels) if self.groups is None else len(np.unique(self.groups))
-        half = float(stdtrit(max(n_groups - p, 1), (1 + level) / 2)) * error
-        ends = np.stack([best[q:] - half, best[q:] + half])
-        ends = np.where(np.abs(ends) > _NEAR, np.copysign(np.inf, ends), ends)
-        return [
-            ParameterInterval(*row)
-            for row in zip(*np.vstack([best[q:], ends]).tolist(), strict=True)
-        ]
-
-    def _by_item(self, numbers: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient of each item's log-likelihood, and its expected information."""
-        slopes = self._slopes(slice(None))
-        logits = slopes @ numbers
-        p = np.exp(logits - logits.max(axis=1, keepdims=True))
-        size = self.labels.sum(axis=1, keepdims=True)
-        p *= size / p.sum(axis=1, keepdims=True)
-        means = np.einsum("nk,nkp->np", p, slopes)
-        information = np.einsum("nk,nkp,nkq->npq", p, slopes, slopes)
-        information -= means[:, :, None] * means[:, None] / size[..., None]
-        return np.einsum("nk,nkp->np", self.labels, slopes) - means, information
-
-    def _slopes(self, rows: slice) -> Floats:
-        """Return the change of each logit of some items with each number and weight, (m, K, p)."""
-        x = self.covariates[rows]
-        return np.concatenate([self.base.slopes(rows), x[:, None] * self.steps[:, None]], axis=2)
-
-
-class WeightFit(NamedTuple):
-    """Mean numbers of a model and weights of covariates; the mode and the share of each width."""
-
-    numbers: Floats
-    weights: Floats
-    modes: Floats
-    shares: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -14,8 +14,16 @@ from btdagg._util.display import Displayed, picture
 from btdagg._util.errors import InputError, expect
 from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_counts, as_integer, as_number, counts_alone
-from btdagg.model.calibration_set import calibration_set
+from btdagg._util.validation import (
+    as_counts,
+    as_integer,
+    as_labels,
+    as_number,
+    as_weights,
+    counts_alone,
+    same_index,
+    same_length,
+)
 from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
 from btdagg.model.tables import fitted_to, parameters_table
 from btdagg.result import ResultTable
@@ -45,6 +53,7 @@ class FittedModel(SavedAsJson, Displayed):
     """A model saved with its numbers and with what it was fitted to."""
 
     SAVED: ClassVar[tuple[str, ...]]
+    OPTIONAL: ClassVar[tuple[str, ...]] = ()  # saved unless None
     scale: Scale
     label_scale: Scale
     provenance: Provenance | None
@@ -79,6 +88,8 @@ class FittedModel(SavedAsJson, Displayed):
         values = {name: getattr(self, name) for name in self.SAVED}
         plain = {k: v.as_dict() if isinstance(v, Scale) else v for k, v in values.items()}
         written = {k: v for k, v in plain.items() if v != PAIRS.as_dict()}  # what is usual goes
+        optional = {name: getattr(self, name) for name in self.OPTIONAL}
+        written |= {name: value for name, value in optional.items() if value is not None}
         if self.covariates:
             written["covariates"] = [covariate.as_dict() for covariate in self.covariates]
         return {**written, **origin}
@@ -87,7 +98,7 @@ class FittedModel(SavedAsJson, Displayed):
     def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the model from the fields of `as_dict`."""
         scales = {"scale": PAIRS, "label_scale": PAIRS} | fields
-        if scales.keys() - {"provenance", "covariates"} != set(cls.SAVED):
+        if scales.keys() - {"provenance", "covariates", *cls.OPTIONAL} != set(cls.SAVED):
             expected = f"{sorted(cls.SAVED)}; {MADE_ANEW}"
             raise InputError(argument="fields", got=sorted(fields), expected=expected)
         return cls(**scales)
@@ -142,6 +153,10 @@ class DavidsonModel(FittedModel):
     covariates : sequence of Covariate
         Covariates of items: each adds its weight times its value to u. `decide`,
         `predict_proba` and `risks` then need a column of each.
+    usual_votes : float, optional
+        Votes that items usually have. Features of items with more or fewer are then taken as shares
+        of those of a unanimous item: multiplied by ``log(usual / alpha + 1) / log(n / alpha + 1)``,
+        of t with kappa, so that one model serves any number of votes. None takes them as they are.
 
     Notes
     -----
@@ -174,6 +189,7 @@ class DavidsonModel(FittedModel):
     FILE: ClassVar[FileFormat] = MODEL_FILE
     NUMBERS: ClassVar[tuple[str, ...]] = ("beta", "eta0", "gamma", "alpha", "kappa")
     SAVED = (*NUMBERS, "scale", "label_scale")
+    OPTIONAL = ("usual_votes",)
 
     beta: float
     eta0: float
@@ -184,16 +200,20 @@ class DavidsonModel(FittedModel):
     scale: Scale = field(default=PAIRS, repr=False)
     label_scale: Scale = field(default=None, repr=False)  # type: ignore[assignment]
     covariates: tuple[Covariate, ...] = field(default=(), repr=False)
+    usual_votes: float | None = None
 
     def __post_init__(self) -> None:
         for name in self.NUMBERS:
             object.__setattr__(self, name, as_number(getattr(self, name), name))
+        if self.usual_votes is not None:
+            object.__setattr__(self, "usual_votes", as_votes(self.usual_votes, "usual_votes"))
         super().__post_init__()
         _ = self._kernel  # which checks the smoothing constants
 
     @cached_property
     def _kernel(self) -> _core.Model:
-        return _core.Model(self.beta, self.eta0, self.gamma, self.alpha, self.kappa)
+        numbers = self.beta, self.eta0, self.gamma, self.alpha, self.kappa
+        return _core.Model(*numbers, self.usual_votes)
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -211,6 +231,14 @@ class DavidsonModel(FittedModel):
         """Return the fitted numbers, with intervals if given, as a table."""
         ends = None if intervals is None else {"calibrated": intervals}
         return parameters_table({"calibrated": self}, ends, note=fitted_to(self, note))
+
+    def at(self, n_votes: float) -> DavidsonModel:
+        """Return the model that decides items of so many votes as this one does.
+
+        It has no usual number of votes: it takes the features of any items as they are.
+        """
+        beta, _, gamma = self._kernel.at(as_votes(n_votes, "n_votes"))
+        return replace(self, beta=beta, gamma=gamma, usual_votes=None)
 
     @property
     def nu(self) -> float:
@@ -319,7 +347,8 @@ class DavidsonModel(FittedModel):
         self.require_votes_alone("drps")
         if labels is not None:
             labels = self.label_scale.sides(labels)
-        items = calibration_set(counts, labels, weights, alpha=self.alpha, kappa=self.kappa)
+        how: dict[str, Any] = {"alpha": self.alpha, "kappa": self.kappa}
+        items = labelled_counts(counts, labels, weights, usual_votes=self.usual_votes, **how)
         theta = np.array([self.beta, self.eta0, self.gamma])
         return items.loss(theta, as_integer(n_threads, "n_threads", 1))
 
@@ -381,3 +410,42 @@ class DavidsonModel(FittedModel):
             covariates=covariates,
             probabilities=probabilities,
         )
+
+
+def as_votes(n_votes: float, name: str) -> float:
+    """Return a number of votes above 0, whole ones as an int."""
+    number = as_number(n_votes, name, above=0)
+    return int(number) if number.is_integer() else number
+
+
+def labelled_counts(
+    counts: ArrayLike,
+    labels: ArrayLike | None,
+    weights: ArrayLike | None,
+    *,
+    alpha: float,
+    kappa: float,
+    usual_votes: float | None = None,
+    offsets: NDArray[np.float64] | None = None,
+) -> _core.CalibrationSet:
+    """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows."""
+    rows = as_counts(counts_alone(counts))
+    expect(labels is not None or weights is not None, "labels", None, "labels or soft weights")
+    gold = None if labels is None else as_labels(labels)
+    if gold is not None:
+        same_length("labels", len(gold), "counts", len(rows))
+    weight = None if weights is None else as_weights(weights, soft=gold is None)
+    if weight is not None:
+        same_length("weights", len(weight), "counts", len(rows))
+    same_index(counts=counts, labels=labels, weights=weights)
+    how = alpha, kappa, usual_votes
+    if offsets is not None:
+        of_labels = np.asarray(weight, dtype=np.float64)
+        if gold is not None:
+            of_labels = (gold[:, None] == np.array([-1, 0, 1])).astype(np.float64)
+            of_labels *= 1.0 if weight is None else np.asarray(weight)[:, None]
+        return _core.CalibrationSet.with_offsets(rows, of_labels, offsets, *how)
+    if gold is None:
+        assert weight is not None
+        return _core.CalibrationSet.soft(rows, weight, *how)
+    return _core.CalibrationSet(rows, gold, weight, *how)

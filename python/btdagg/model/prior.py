@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from btdagg import _core
 from btdagg._util.errors import InputError, expect, forbid, within
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import Readable
@@ -20,17 +19,18 @@ from btdagg._util.validation import (
     distinct_rows,
     same_length,
 )
-from btdagg.model.calibration_set import calibration_set
 from btdagg.votes.by_id import counts_and_sides
+from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg import _core
+
 WEAK_SHARE = 0.1
 """Share of the weak prior beside neighbours: what protects from neighbours that do not fit."""
 
-# Parameters that a prior holds, and each neighbour at the least.
-_PARTICLES, _LEAST = 1024, 32
+_CAP = 400  # labels that a neighbour counts for at the most
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +47,31 @@ class Neighbour(Readable):
 
     counts: NDArray[Any]
     labels: NDArray[np.int64]
-    _particles: dict[tuple[float, float, int, int], NDArray[np.float64]] = field(
+    _fits: dict[tuple[float, float], tuple[Any, Any, float]] = field(
         default_factory=dict, init=False, repr=False
     )
 
-    def parameters(self, alpha: float, kappa: float, n_votes: int, n: int) -> NDArray[np.float64]:
-        """Return equally likely parameters, (n, 3), of its items thinned to a number of votes."""
-        key = alpha, kappa, n_votes, n
-        if key not in self._particles:
-            items = calibration_set(self.counts, None, self.labels, alpha=alpha, kappa=kappa)
-            made = _core.Prior.of_neighbour(items, float(self.n_labels), n_votes, n)
-            self._particles[key] = made.parameters
-        return self._particles[key]
+    def fit(
+        self, alpha: float, kappa: float, usual_votes: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return beta, eta0 and gamma that its labels tell, and their covariance.
+
+        They are for items of so many votes; with the weak prior, and at most 400 labels count.
+        """
+        key = alpha, kappa
+        if key not in self._fits:
+            from btdagg.model.design import PairsDesign, usual_number
+
+            usual = usual_number(self.counts, self.labels.sum(axis=1))
+            design = PairsDesign.of(self.counts, alpha, kappa, PAIRS, PAIRS, usual_votes=usual)
+            weights: Any = self.labels * min(1.0, _CAP / self.n_labels)
+            rows = design.rows(self.counts, np.empty((len(weights), 0)), weights[None])
+            theta, _, covariance, _ = design.believed(rows).posteriors(*rows, 1)
+            self._fits[key] = theta[0], covariance[0], design.usual_votes[0]
+        theta, covariance, own = self._fits[key]
+        more = [math.log1p(own / c) / math.log1p(usual_votes / c) for c in (alpha, kappa)]
+        scale = np.array([more[0], 1.0, more[1]])
+        return theta * scale, covariance * scale * scale[:, None]
 
     @property
     def n_labels(self) -> int:
@@ -92,7 +105,6 @@ class Prior(SavedAsJson, Readable):
     alpha: float = 1.0
     kappa: float = 1.0
     weak_share: float = WEAK_SHARE
-    _learned: dict[int, _core.Prior] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         forbid(not self.neighbours, "neighbours is empty, expected at least one", "neighbours")
@@ -125,20 +137,30 @@ class Prior(SavedAsJson, Readable):
         }
         return Prior(rest, self.alpha, self.kappa, self.weak_share)
 
-    def parameters(self, n_votes: int | None = None) -> NDArray[np.float64]:
-        """Equally likely beta, eta0, gamma, (m, 3), at `n_votes`, by default what all have."""
-        return self.learned(self.n_votes if n_votes is None else n_votes).parameters
+    def parameters(self, n_votes: float | None = None) -> NDArray[np.float64]:
+        """Beta, eta0 and gamma of each neighbour, (k, 3), for items of `n_votes` votes.
 
-    def learned(self, n_votes: int) -> _core.Prior:
-        """Return what the core makes of the neighbours at a number of votes."""
-        if n_votes not in self._learned:
-            n = max(_PARTICLES // len(self.neighbours), _LEAST)
-            of_neighbours = [
-                neighbour.parameters(self.alpha, self.kappa, n_votes, n)
-                for neighbour in self.neighbours.values()
-            ]
-            self._learned[n_votes] = _core.Prior(np.concatenate(of_neighbours))
-        return self._learned[n_votes]
+        By default of as many as all have.
+        """
+        usual = self.n_votes if n_votes is None else as_number(n_votes, "n_votes", above=0)
+        fits = (of.fit(self.alpha, self.kappa, usual) for of in self.neighbours.values())
+        return np.stack([theta for theta, _ in fits])
+
+    def beside(
+        self, weak: _core.Prior, usual_votes: float, alpha: float, kappa: float
+    ) -> _core.Prior:
+        """Return a weak prior with these neighbours, for items of so many votes."""
+        for name, ours in {"alpha": alpha, "kappa": kappa}.items():
+            its = getattr(self, name)
+            expected = f"{its:g} as in the prior, or a prior of fit_prior(..., {name}={ours:g})"
+            expect(ours == its, name, ours, expected)
+        # One that is named twice is one.
+        by_content = {
+            (of.counts.tobytes(), of.labels.tobytes()): of for of in self.neighbours.values()
+        }
+        fits = [of.fit(alpha, kappa, usual_votes) for of in by_content.values()]
+        parameters, covariances = (np.stack(both) for both in zip(*fits, strict=True))
+        return weak.with_neighbours(parameters, covariances, self.weak_share)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the votes and labels of the neighbours, counted, as plain values."""
@@ -209,8 +231,10 @@ def fit_prior(
 
     Notes
     -----
-    Nonparametric empirical Bayes: the prior of the parameters is the mean of the neighbours'
-    posteriors under the weak prior, in each of which 400 labels count at the most.
+    Empirical Bayes: the prior of the parameters is a mixture of the neighbours' posteriors under
+    the weak prior, a little wider, in each of which 400 labels count at the most, and of a part
+    that spans them. Neighbours may have other numbers of votes an item: features are compared as
+    shares of those of unanimous items.
 
     References
     ----------

@@ -1,15 +1,54 @@
-"""Standard errors of the numbers of a fit, from the scores of its items by group."""
+"""What labels alone tell of parameters: their values, and errors by groups of items."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from btdagg import _core
+from btdagg.model.intervals import ParameterInterval, as_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.model.design import Design
+
     Floats = NDArray[np.float64]
+
+PARAMETERS = ("beta", "nu", "gamma")
+_WIDE = 100.0  # standard deviation of parameters of which nothing is believed
+_STEPS = 3
+_NEAR = 64.0  # scales of a covariate, beyond which a weight has no end
+
+
+def drps(values: Floats, weights: Floats, theta: Floats) -> float:
+    """Return the DRPS of items, summed with the weights of their labels."""
+    logits = values @ theta
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    below = (p / p.sum(axis=1, keepdims=True)).cumsum(axis=1)[:, :-1]
+    size, shares = weights.sum(axis=1, keepdims=True), weights.cumsum(axis=1)[:, :-1]
+    return float((size * below**2 - 2 * below * shares + shares).sum())
+
+
+def drps_derivatives(values: Floats, weights: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """Return minus the gradient of each item's DRPS, (n, p), and its curvature, (n, p, p).
+
+    `values` are rows of a design, (n, K, p), and `weights` those of their labels, (n, K). The
+    curvature is that where forecasts are right (Gauss-Newton).
+    """
+    logits = values @ theta
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    slopes = p[..., None] * (values - np.einsum("nk,nkp->np", p, values)[:, None])
+    below, slopes = p.cumsum(axis=1)[:, :-1], slopes.cumsum(axis=1)[:, :-1]
+    size = weights.sum(axis=1)
+    away = weights.cumsum(axis=1)[:, :-1] - size[:, None] * below
+    curvature = np.einsum("nkp,nkq->npq", slopes, slopes) * size[:, None, None]
+    return 2 * np.einsum("nk,nkp->np", away, slopes), 2 * curvature
 
 
 def standard_errors(
@@ -20,7 +59,7 @@ def standard_errors(
     Parameters
     ----------
     scores : (n, p) array
-        Gradient of each item's log-likelihood, or of its negative loss.
+        Minus the gradient of each item's loss.
     information : (n, p, p) array
         Curvature of each item's loss.
     groups : (n,) array of int, optional
@@ -43,3 +82,118 @@ def standard_errors(
     steps = np.linalg.solve(whole - information + ridge, scores[..., None])[..., 0]
     errors: Floats = np.sqrt((n_groups - 1) / n_groups * (steps**2).sum(axis=0))
     return errors
+
+
+def expected_errors(values: Floats, weights: Floats, theta: Floats) -> Floats:
+    """Return the standard errors of p numbers that labels drawn from the model would have."""
+    logits = values @ theta
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    n_labels = p.shape[1]
+    each = np.broadcast_to(np.eye(n_labels), (len(p), n_labels, n_labels))
+    size = weights.sum(axis=1)[:, None, None]
+    scores, curvature = zip(
+        *(drps_derivatives(values, each[:, k] * size[:, 0], theta) for k in range(n_labels)),
+        strict=True,
+    )
+    whole = curvature[0].sum(axis=0)
+    ridge = (1e-12 * np.trace(whole) + 1e-300) * np.eye(len(whole))
+    steps = np.stack(scores, axis=1) @ np.linalg.inv(whole + ridge)
+    errors: Floats = np.sqrt(np.einsum("nk,nkp->p", p, steps**2))
+    return errors
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsAlone:
+    """Labelled items of a design: what they tell of its parameters without a prior."""
+
+    design: Design
+    counts: NDArray[Any]
+    known: Floats
+    weights: Floats  # of the labels of each item, (n, K)
+    groups: NDArray[np.int64] | None
+    n_effective: float
+    theta: Floats
+
+    def _told(self, theta: Floats) -> tuple[Floats, Floats, float]:
+        """Parameters, their standard errors, and the degrees of freedom."""
+        # Newton's steps without a prior. There are few, since few labels may have no least loss.
+        values = self.design.values(self.counts, self.known)
+        told, least = theta, math.inf
+        for _ in range(_STEPS):
+            loss = drps(values, self.weights, told)
+            if not loss < least:
+                break
+            theta, least = told, loss
+            scores, curvature = drps_derivatives(values, self.weights, theta)
+            whole = curvature.sum(axis=0)
+            ridge = (1e-12 * np.trace(whole) + 1e-300) * np.eye(len(whole))
+            told = theta + np.linalg.solve(whole + ridge, scores.sum(axis=0))
+        n_units = self.n_effective
+        if self.groups is not None:
+            n_units = min(n_units, self.groups.max() + 1.0)
+        # A few labels may be all as the model has them, and then seem to vary by nothing.
+        errors = np.maximum(
+            standard_errors(scores, curvature, self.groups),
+            expected_errors(values, self.weights, theta),
+        )
+        return told, errors, max(n_units - len(told), 1.0)
+
+    @cached_property
+    def _least(self) -> Floats:
+        """The parameters of least DRPS."""
+        rows = self.design.rows(self.counts, self.known, self.weights[None])
+        means = self.theta[None]
+        wide = _WIDE**2 * np.eye(len(self.theta))
+        least = [-math.inf] * len(self.theta)
+        prior = _core.Prior(np.ones(1), means, wide[None], least)
+        return np.asarray(prior.posteriors(*rows, 1)[0][0])
+
+    def _ends(self, level: float, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        from scipy.special import stdtrit
+
+        theta, errors, freedom = self._told(theta)
+        half = float(stdtrit(freedom, (1 + as_level(level)) / 2)) * errors
+        return theta, theta - half, theta + half
+
+    def of_pairs(self, model: Any, level: float) -> dict[str, ParameterInterval]:
+        """Return intervals of beta, nu and gamma of one judge.
+
+        They end at the paper's box where the model is in it.
+        """
+        from btdagg.model.calibration import Bounds
+
+        names = {name: place for place, name in enumerate(self.design.names)}
+        if not {"beta", "eta0", "gamma"} <= names.keys():
+            return {}
+        # From the model: where labels are few, those of least DRPS are at its bounds.
+        _, low, high = self._ends(level, self.theta)
+        lower, upper = Bounds().box()
+        own = self.theta[[names[of] for of in ("beta", "eta0", "gamma")]]
+        lower, upper = np.where(own < lower, -np.inf, lower), np.where(own > upper, np.inf, upper)
+        intervals = {}
+        for place, (name, of) in enumerate(zip(PARAMETERS, ("beta", "eta0", "gamma"), strict=True)):
+            ends = np.clip([low[names[of]], high[names[of]]], lower[place], upper[place]).tolist()
+            at = zip(ends, (lower[place], upper[place]), ("lower", "upper"), strict=True)
+            bounds = [word for end, bound, word in at if end == bound]
+            note = f"to the {' and the '.join(bounds)} bound" if bounds else ""
+            if name == "nu":
+                ends = [math.exp(end) for end in ends]
+            estimate = getattr(model, name)
+            low_end, high_end = min(ends[0], estimate), max(ends[1], estimate)
+            intervals[name] = ParameterInterval(estimate, low_end, high_end, note)
+        return intervals
+
+    def of_covariates(self, model: Any, level: float) -> dict[str, ParameterInterval]:
+        """Return intervals of the weights of covariates."""
+        if not model.covariates:
+            return {}
+        first = self.design.n_slopes
+        ends = np.stack(
+            [of[first : first + len(model.covariates)] for of in self._ends(level, self._least)]
+        )
+        ends[1:] = np.where(np.abs(ends[1:]) > _NEAR, np.copysign(np.inf, ends[1:]), ends[1:])
+        return {
+            of.name: ParameterInterval(told, low, high, f"in the model {of.weight:.4g}")
+            for of, (told, low, high) in zip(model.covariates, ends.T.tolist(), strict=True)
+        }

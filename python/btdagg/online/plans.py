@@ -21,10 +21,10 @@ from btdagg._util.wording import counted, fixed, in_lines, percent
 from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.protocol import CrossFit, Protocol, RandomSplits
 from btdagg.methods import Aggregator, Calibrated
-from btdagg.model.calibration import calibrate
-from btdagg.model.calibration_set import quiet
+from btdagg.model.calibration import quiet
 from btdagg.model.covariates import columns_for, offsets_of
 from btdagg.model.davidson import DavidsonModel
+from btdagg.model.fit import calibrate
 from btdagg.model.prior import Neighbour, Prior
 from btdagg.online.predictive import VoteDistribution, _log_chances, fit_votes
 from btdagg.online.rule import StoppingRule

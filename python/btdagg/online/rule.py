@@ -240,7 +240,8 @@ class StoppingRule(SavedAsJson):
         """Label of each item if it stops here, (n,): -1, 0 or +1, or a grade.
 
         For an item that is not settled this is a guess of the same kind; a lossless rule without
-        `votes` uses the model's decision so far (of grades, some votes are needed).
+        `votes` uses the model's decision so far (of grades, some votes are needed), its features
+        taken as those of items with all votes.
         """
         decided = self._kernel.decide(*self._of_items(counts, covariates, n_threads))
         labels: NDArray[Any] = self.model._labels(decided)

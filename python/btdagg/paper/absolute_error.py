@@ -167,6 +167,7 @@ def _fitted(
         errors = int(np.abs(gold.astype(np.int64) - model.decide(rows)).sum())
         return errors, round(drps_of(model), 12), model.beta, model.eta0, model.gamma
 
+    usual = replace(usual, usual_votes=None)  # the paper has one number of votes
     model, best = usual, scored(usual)
     lower, upper = bounds.box()
     if lower[2] < upper[2]:

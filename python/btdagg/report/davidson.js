@@ -24,9 +24,18 @@ const davidson = (() => {
     return plus >= minus ? size : -size;
   }
 
+  // What features count for beside the usual number of votes, if the model has one.
+  function share(model, smoothing, votes) {
+    if (!model.usual_votes || votes === 0) return 1;
+    return lnRatio(model.usual_votes, smoothing) / lnRatio(votes, smoothing);
+  }
+
   function logits(model, minus, tie, plus) {
-    const u = clamp(model.beta * margin(minus, plus, model.alpha));
-    const slope = model.gamma * -lnRatio(minus + plus, tie + model.kappa);
+    const votes = minus + tie + plus;
+    const side = margin(minus, plus, model.alpha) * share(model, model.alpha, votes);
+    const u = clamp(model.beta * side);
+    const ties = -lnRatio(minus + plus, tie + model.kappa) * share(model, model.kappa, votes);
+    const slope = model.gamma * ties;
     const [high, low] = twoSum(model.eta0, slope);
     if (Math.abs(high) < SATURATED) {
       return { u, high, low, scale: Math.abs(model.eta0) + Math.abs(slope) };

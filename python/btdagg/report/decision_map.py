@@ -39,7 +39,10 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
         start=min(max(n_votes, FEWEST), MOST),
         controls=[*(_reaching(control, models) for control in _CONTROLS), _VOTES],
         presets=script_json(
-            [{"name": shown(name), **model.numbers} for name, model in models.items()]
+            [
+                {"name": shown(name), **model.numbers, "usual_votes": model.usual_votes}
+                for name, model in models.items()
+            ]
         ),
     )
 

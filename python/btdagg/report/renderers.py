@@ -12,7 +12,7 @@ from btdagg._util.extras import needs
 from btdagg.evaluation.cells import Cell
 from btdagg.evaluation.scores import Scores
 from btdagg.methods import MajorityVote
-from btdagg.model.calibration_set import Calibration
+from btdagg.model.calibration import Calibration
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.report import figures

@@ -118,13 +118,13 @@ def _parameters(study: Study, report: ReportFolder) -> None:
         table = parameters_table(
             models,
             {
-                name: calibration.posterior.intervals()
+                name: intervals
                 for name, calibration in calibrations.items()
-                if calibration.posterior is not None
+                if (intervals := calibration.intervals())
             },
             more,
             label="task",
-            note=f"{note}, with 95% intervals (by the profile of the loss if there is a prior).",
+            note=f"{note}, with 95% intervals by the labels alone.",
         )
     # The parts are by the columns that the evaluation goes by.
     header = (", ".join(study.scores.by) or "items", *table.header[1:])

@@ -68,6 +68,7 @@ class ServedModel(BaseModel):
     gamma: float | None = None
     alpha: float | None = None
     kappa: float | None = None
+    usual_votes: float | None = None
     cuts: list[float] | None = None
     scale: dict[str, Any] | None = None
     label_scale: dict[str, Any] | None = None

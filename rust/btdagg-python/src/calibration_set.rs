@@ -13,12 +13,14 @@ pub struct CalibrationSet(pub btdagg::CalibrationSet);
 impl CalibrationSet {
     /// Items with one label each and, if given, a weight each.
     #[new]
+    #[pyo3(signature = (counts, labels, weights, alpha, kappa, usual_votes = None))]
     fn new(
         counts: &Untyped<'_>,
         labels: InVector<'_, i8>,
         weights: Option<InVector<'_, f64>>,
         alpha: f64,
         kappa: f64,
+        usual_votes: Option<f64>,
     ) -> PyResult<Self> {
         let borrowed = borrow_counts(counts, 3)?;
         let labels = labels.as_slice()?;
@@ -29,16 +31,19 @@ impl CalibrationSet {
                 btdagg::CalibrationSet::new(&rows, labels, weights, (alpha, kappa), execution)
             })
         })
+        .and_then(|set| set.with_usual_votes(usual_votes).map_err(raise))
         .map(Self)
     }
 
     /// Items with soft labels: a weight for each label.
     #[staticmethod]
+    #[pyo3(signature = (counts, weights, alpha, kappa, usual_votes = None))]
     fn soft(
         counts: &Untyped<'_>,
         weights: InMatrix<'_, f64>,
         alpha: f64,
         kappa: f64,
+        usual_votes: Option<f64>,
     ) -> PyResult<Self> {
         let borrowed = borrow_counts(counts, 3)?;
         let weights = by_rows(&weights);
@@ -49,17 +54,20 @@ impl CalibrationSet {
                 btdagg::CalibrationSet::soft(&rows, weights, (alpha, kappa), execution)
             })
         })
+        .and_then(|set| set.with_usual_votes(usual_votes).map_err(raise))
         .map(Self)
     }
 
     /// Items with a weight for each label and an offset each.
     #[staticmethod]
+    #[pyo3(signature = (counts, weights, offsets, alpha, kappa, usual_votes = None))]
     fn with_offsets(
         counts: &Untyped<'_>,
         weights: InMatrix<'_, f64>,
         offsets: InVector<'_, f64>,
         alpha: f64,
         kappa: f64,
+        usual_votes: Option<f64>,
     ) -> PyResult<Self> {
         let borrowed = borrow_counts(counts, 3)?;
         let (weights, offsets) = (by_rows(&weights), by_rows(&offsets));
@@ -71,6 +79,7 @@ impl CalibrationSet {
                 btdagg::CalibrationSet::with_offsets(&rows, weights, &offsets, smoothing, execution)
             })
         })
+        .and_then(|set| set.with_usual_votes(usual_votes).map_err(raise))
         .map(Self)
     }
 

@@ -1,10 +1,9 @@
-use btdagg::grades::{GradeModel, LabelledMeans, VoteScale};
+use btdagg::grades::{GradeModel, VoteScale};
 use numpy::Element;
 use pyo3::prelude::*;
 
 use crate::arrays::{
-    InMatrix, InVector, Matrices, Matrix, Untyped, Vector, array_of, borrow_counts, by_rows,
-    rows_of, written,
+    InVector, Matrix, Untyped, Vector, array_of, borrow_counts, by_rows, rows_of, written,
 };
 use crate::call::{raise, run};
 
@@ -103,37 +102,4 @@ pub fn grade_probabilities<'py>(
 pub fn grade_thresholds(beta: f64, intercepts: InVector<'_, f64>) -> PyResult<Vector<'_, f64>> {
     let model = GradeModel::new(beta, &by_rows(&intercepts)).map_err(raise)?;
     array_of(intercepts.py(), model.thresholds().into_iter())
-}
-
-/// Negative log likelihood of soft labels at each of several `thetas`, beta and the intercepts; its
-/// gradient, (m, K), and, if wanted, its second derivatives, (m, K, K).
-#[pyfunction]
-#[pyo3(signature = (means, weights, thetas, with_hessian = true, offsets = None))]
-pub fn grade_loss<'py>(
-    means: InVector<'py, f64>,
-    weights: InMatrix<'py, f64>,
-    thetas: InMatrix<'py, f64>,
-    with_hessian: bool,
-    offsets: Option<InVector<'py, f64>>,
-) -> PyResult<(Vector<'py, f64>, Matrix<'py, f64>, Matrices<'py, f64>)> {
-    let (py, k) = (means.py(), thetas.as_array().ncols());
-    let (means, weights, thetas) = (&*by_rows(&means), &*by_rows(&weights), &*by_rows(&thetas));
-    let offsets = offsets.as_ref().map(|offsets| by_rows(offsets));
-    let losses = run(py, 1, |_| {
-        let items = LabelledMeans::new(means, offsets.as_deref(), weights, k)?;
-        let at = |theta: &[f64]| GradeModel::new(theta[0], &theta[1..])?.loss(&items, with_hessian);
-        thetas.chunks_exact(k).map(at).collect::<Result<Vec<_>, _>>()
-    })?;
-    let (m, size) = (losses.len(), if with_hessian { k } else { 0 });
-    let gradients = written(py, (m, k), |out| {
-        let rows = out.chunks_exact_mut(k).zip(&losses);
-        rows.for_each(|(row, loss)| row.copy_from_slice(&loss.gradient));
-        Ok(())
-    })?;
-    let hessians = written(py, (m, size, size), |out| {
-        let rows = out.chunks_exact_mut((size * size).max(1)).zip(&losses);
-        rows.for_each(|(row, loss)| row.copy_from_slice(&loss.hessian));
-        Ok(())
-    })?;
-    Ok((array_of(py, losses.iter().map(|loss| loss.loss))?, gradients, hessians))
 }

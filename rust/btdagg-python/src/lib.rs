@@ -30,17 +30,15 @@ mod _core {
     #[pymodule_export]
     use crate::drift::ConformalTest;
     #[pymodule_export]
-    use crate::grades::{
-        grade_decisions, grade_loss, grade_means, grade_probabilities, grade_thresholds,
-    };
+    use crate::grades::{grade_decisions, grade_means, grade_probabilities, grade_thresholds};
     #[pymodule_export]
     use crate::model::{Model, exceeds};
     #[pymodule_export]
-    use crate::panel::{Panel, PanelItems};
+    use crate::panel::Panel;
     #[pymodule_export]
-    use crate::prior::{Posterior, Prior, profile};
+    use crate::prior::{Prior, grades_design, pairs_design};
     #[pymodule_export]
-    use crate::refits::{PosteriorRefits, Refits};
+    use crate::refits::Refits;
     #[pymodule_export]
     use crate::running::{RunningTally, pack_texts};
     #[pymodule_export]

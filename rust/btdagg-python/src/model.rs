@@ -13,11 +13,25 @@ pub struct Model(pub btdagg::Model);
 #[pymethods]
 impl Model {
     #[new]
-    fn new(beta: f64, eta0: f64, gamma: f64, alpha: f64, kappa: f64) -> PyResult<Self> {
+    #[pyo3(signature = (beta, eta0, gamma, alpha, kappa, usual_votes = None))]
+    fn new(
+        beta: f64,
+        eta0: f64,
+        gamma: f64,
+        alpha: f64,
+        kappa: f64,
+        usual_votes: Option<f64>,
+    ) -> PyResult<Self> {
         btdagg::Model::new(beta, eta0, gamma)
             .and_then(|model| model.with_smoothing(alpha, kappa))
+            .and_then(|model| model.with_usual_votes(usual_votes))
             .map(Self)
             .map_err(raise)
+    }
+
+    /// Beta, eta0 and gamma of the model that decides items of so many votes by features as they are.
+    fn at(&self, n_votes: f64) -> (f64, f64, f64) {
+        self.0.clone().at(n_votes).parameters().vector().into()
     }
 
     /// The label of each row of counts, −1, 0 or +1.

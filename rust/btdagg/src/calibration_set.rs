@@ -1,10 +1,10 @@
 use crate::counts::Counts;
-use crate::features::Features;
+use crate::features::{Features, Usual, check_usual_votes};
 use crate::fit::fit_rows;
-use crate::memory::collected;
+use crate::memory::{collected, reserved};
 use crate::region::Region;
 use crate::rows::{LabelWeights, Row, WeightedRows};
-use crate::{Bounds, Error, Execution, Fit, Loss, Model, Parameters, Provenance};
+use crate::{Bounds, Design, Error, Execution, Fit, Loss, Model, Parameters, Provenance};
 
 /// Labelled counts, reduced to their distinct rows: what a fit costs depends on those alone.
 ///
@@ -29,6 +29,7 @@ pub struct CalibrationSet {
     max_votes: u64,
     pub(crate) alpha: f64,
     pub(crate) kappa: f64,
+    usual_votes: Option<f64>,
 }
 
 impl CalibrationSet {
@@ -48,7 +49,38 @@ impl CalibrationSet {
         };
         let counts = collected(rows.iter().map(|(counts, _)| *counts))?;
         let rows = WeightedRows::new(collected(rows.iter().enumerate().map(row))?)?;
-        Ok(Self { rows, counts, n_items, label_weights, max_votes, alpha, kappa })
+        let usual_votes = None;
+        Ok(Self { rows, counts, n_items, label_weights, max_votes, alpha, kappa, usual_votes })
+    }
+
+    /// The same set, whose items have usually so many votes; see [`Model::with_usual_votes`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the number is not finite and above 0.
+    pub fn with_usual_votes(mut self, usual_votes: Option<f64>) -> Result<Self, Error> {
+        check_usual_votes(usual_votes)?;
+        let usual = Usual::new(usual_votes, self.alpha, self.kappa);
+        for (row, counts) in self.rows.rows.iter_mut().zip(&self.counts) {
+            let Features { s, t } = Features::beside(*counts, self.alpha, self.kappa, usual);
+            (row.s, row.t) = (s, t);
+        }
+        self.usual_votes = usual_votes;
+        Ok(self)
+    }
+
+    /// The design of its distinct rows and the weights of their labels, which sum to that of all
+    /// items: what [`Prior::posterior`](crate::Prior::posterior) takes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn design(&self) -> Result<(Design, Vec<f64>), Error> {
+        let rows = &self.rows.rows;
+        let sides = collected(rows.iter().map(|row| row.s))?;
+        let mut ties = reserved(2 * rows.len())?;
+        ties.extend(rows.iter().flat_map(|row| [1.0, row.t]));
+        let mut weights = reserved(3 * rows.len())?;
+        weights.extend(rows.iter().flat_map(|row| row.weights));
+        Ok((Design::of_pairs(&sides, 1, &ties)?, weights))
     }
 
     /// Number of items with a weight above 0.
@@ -94,7 +126,7 @@ impl CalibrationSet {
             ..Provenance::default()
         };
         let model = Model::new(beta, eta0, gamma)?.with_smoothing(self.alpha, self.kappa)?;
-        Ok(model.with_provenance(provenance))
+        Ok(model.with_usual_votes(self.usual_votes)?.with_provenance(provenance))
     }
 
     /// The parameters of least DRPS within the bounds.

@@ -81,11 +81,6 @@ impl Counts {
         }
     }
 
-    /// The counts that something makes of each.
-    pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Self {
-        Self { minus: of(self.minus), tie: of(self.tie), plus: of(self.plus) }
-    }
-
     /// Number of votes as an integer: the next larger one, but for rounding.
     #[expect(
         clippy::cast_possible_truncation,
@@ -396,7 +391,13 @@ mod tests {
             other => panic!("{other}"),
         };
         let model = Model::new(1.2, 2.0, 0.8).unwrap();
-        let judge = |name: &str| Judge { name: name.into(), beta: 1.0, gamma: 0.5, is_heard: true };
+        let judge = |name: &str| Judge {
+            name: name.into(),
+            beta: 1.0,
+            gamma: 0.5,
+            is_heard: true,
+            usual_votes: None,
+        };
         let panel = Panel::new(vec![judge("a"), judge("b")], 1.0).unwrap();
         let rule = StoppingRule::new(model.clone(), 8, 1, Criterion::Lossless, None).unwrap();
         let rule = rule.of_strengths().unwrap();

@@ -34,12 +34,62 @@ pub fn features(counts: Counts, alpha: f64, kappa: f64) -> Result<Features, Erro
 }
 
 impl Features {
+    /// Of constants that are known to be good, beside a usual number of votes.
+    pub(crate) fn beside(counts: Counts, alpha: f64, kappa: f64, usual: Usual) -> Self {
+        let Self { s, t } = Self::of(counts, alpha, kappa);
+        let (of_margin, of_tie) = usual.factors(counts.total());
+        Self { s: s * of_margin, t: t * of_tie }
+    }
+
     /// Of constants that are known to be good.
     pub(crate) fn of(counts: Counts, alpha: f64, kappa: f64) -> Self {
         Self {
             s: margin(counts.minus, counts.plus, alpha),
             t: tie(counts.tie, counts.minus + counts.plus, kappa),
         }
+    }
+}
+
+/// How features of items with other numbers of votes compare with those of the usual number.
+///
+/// A feature is taken as the share that it is of its largest, that of a unanimous item: two of two
+/// votes say nearly what eight of eight say, since repeated votes of one judge agree, and their
+/// smoothed log odds do not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Usual {
+    /// The largest margin and tie feature of the usual number of votes, if there is one.
+    largest: Option<(f64, f64)>,
+    alpha: f64,
+    kappa: f64,
+}
+
+impl Usual {
+    pub(crate) fn new(votes: Option<f64>, alpha: f64, kappa: f64) -> Self {
+        let largest = votes.map(|n| (ln_ratio(n, alpha), ln_ratio(n, kappa)));
+        Self { largest, alpha, kappa }
+    }
+
+    /// What margin and tie feature of so many votes are multiplied by.
+    pub(crate) fn factors(self, total: f64) -> (f64, f64) {
+        let Some((margin, tie)) = self.largest else { return (1.0, 1.0) };
+        let whole = total.round();
+        let n = if (total - whole).abs() <= 1e-9 * whole { whole } else { total };
+        if n > 0.0 {
+            (margin / ln_ratio(n, self.alpha), tie / ln_ratio(n, self.kappa))
+        } else {
+            (1.0, 1.0)
+        }
+    }
+}
+
+/// # Errors
+/// [`Error::Input`] if a number of votes is not finite and above 0.
+pub(crate) fn check_usual_votes(votes: Option<f64>) -> Result<(), Error> {
+    match votes {
+        Some(n) if !(n.is_finite() && n > 0.0) => {
+            Err(Error::value("usual_votes", n, "a finite number above 0"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -82,6 +132,23 @@ mod tests {
         }
         // ½ ln(1 + 1/(2³² + 1)) at 30 digits: 1.16415321786277232999643987285e-10.
         assert_eq!(margin(LARGE, LARGE + 1.0, 1.0), 1.164_153_217_862_772_3e-10);
+    }
+
+    #[test]
+    fn unanimous_items_of_any_number_of_votes_say_the_same_beside_a_usual_number() {
+        let usual = Usual::new(Some(8.0), 1.0, 1.0);
+        let of = |counts| Features::beside(counts, 1.0, 1.0, usual);
+        let wanted = features(Counts::whole(0, 0, 8), 1.0, 1.0).unwrap();
+        assert_eq!(of(Counts::whole(0, 0, 8)), wanted);
+        for n in [1, 2, 5, 40] {
+            let found = of(Counts::whole(0, 0, n));
+            assert!((found.s - wanted.s).abs() < 1e-14 && (found.t - wanted.t).abs() < 1e-14);
+        }
+        assert_eq!(of(Counts::default()), Features { s: 0.0, t: 0.0 });
+        // Strengths of eight votes may sum to a little more or less.
+        let nearly = Counts::new(0.1 + 0.2, 3.0, 4.7 - 1e-15).unwrap();
+        let plain = features(nearly, 1.0, 1.0).unwrap();
+        assert_eq!(of(nearly), plain);
     }
 
     #[test]

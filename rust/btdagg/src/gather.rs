@@ -9,7 +9,6 @@ use crate::index::index;
 use crate::memory::{collected, reserved};
 use crate::model::check_smoothing;
 use crate::parallel::{BLOCK, Watch};
-use crate::prior::upright;
 use crate::rows::LabelWeights;
 use crate::table::bits_of;
 use crate::{CalibrationSet, Error, Execution, Label};
@@ -240,6 +239,18 @@ fn rescale(rows: &mut [(Counts, LabelWeights)]) -> Result<(), Error> {
         *weight = *weight * half.exp2() * (-exponent - half).exp2();
     }
     Ok(())
+}
+
+/// Counts with no more votes for B than for A, and the weights of their labels: swapping A and B
+/// together with the labels leaves a score as it is.
+pub(crate) fn upright(counts: Counts, weights: LabelWeights) -> (Counts, LabelWeights) {
+    let [minus, tie, plus] = weights;
+    match counts.minus.total_cmp(&counts.plus) {
+        Ordering::Less => (counts, weights),
+        // Both sides of one that leans to none are the same.
+        Ordering::Equal => (counts, [0.0, tie, minus + plus]),
+        Ordering::Greater => (counts.mirrored(), [plus, tie, minus]),
+    }
 }
 
 pub(crate) fn any_weight(weights: &LabelWeights) -> bool {

@@ -20,17 +20,13 @@
 //! # Ok::<(), btdagg::Error>(())
 //! ```
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::counts::{COUNT, CountValue};
 use crate::davidson::{exp_sum, two_sum};
 use crate::error::{check_finite, same_length};
-use crate::gather::check_weight;
 use crate::index::index;
-use crate::memory::{collected, filled};
 use crate::parallel::{BLOCK, for_each_part};
-use crate::rows::Sum;
 use crate::{Error, Execution};
 
 /// Steps between grades are at most this large, so that sums over a scale stay finite.
@@ -334,78 +330,6 @@ pub struct GradeModel {
     intercepts: Vec<f64>,
 }
 
-/// Labelled items by their distinct mean votes and offsets, in order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LabelledMeans {
-    n_grades: usize,
-    means: Vec<(f64, f64)>,
-    /// Of each grade at each of them, row by row; and below and above each boundary.
-    weights: Vec<f64>,
-    sides: Vec<(f64, f64)>,
-}
-
-impl LabelledMeans {
-    /// Items with soft labels: `weights` has one for every grade at each mean, row by row.
-    ///
-    /// Equal means are taken together, and the order of the rows does not change a bit.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if there are fewer than two grades, and for the first bad mean, offset or
-    /// weight; [`Error::Memory`].
-    pub fn new(
-        means: &[f64],
-        offsets: Option<&[f64]>,
-        weights: &[f64],
-        n_grades: usize,
-    ) -> Result<Self, Error> {
-        let k = n_grades;
-        if k < 2 {
-            return Err(Error::value("n_grades", k, "two or more"));
-        }
-        same_length("weights", weights.len(), means.len() * k, "means and grades")?;
-        check_finite("means", means, 0)?;
-        check_offsets(offsets, means.len())?;
-        for (place, &weight) in weights.iter().enumerate() {
-            check_weight(weight, place / k)?;
-        }
-        let row = |&number: &usize| {
-            let weights = &weights[number * k..(number + 1) * k];
-            ((means[number], offset(offsets, number)), weights)
-        };
-        let mut order = collected(0..means.len())?;
-        order.sort_unstable_by(|one, other| {
-            let ((mean, weights), (other_mean, others)) = (row(one), row(other));
-            let weights = weights.iter().zip(others).map(|(one, other)| one.total_cmp(other));
-            let order = mean.0.total_cmp(&other_mean.0).then(mean.1.total_cmp(&other_mean.1));
-            order.then(weights.fold(Ordering::Equal, Ordering::then))
-        });
-        let mut distinct =
-            Self { n_grades, means: Vec::new(), weights: Vec::new(), sides: Vec::new() };
-        for rows in order.chunk_by(|one, other| row(one).0 == row(other).0) {
-            distinct.means.push(row(&rows[0]).0);
-            let mut totals = filled(Sum::default(), k)?;
-            for (_, weights) in rows.iter().map(row) {
-                totals.iter_mut().zip(weights).for_each(|(total, &weight)| total.add(weight));
-            }
-            let weights: Vec<f64> = totals.into_iter().map(Sum::value).collect();
-            sides_into(&weights, &mut distinct.sides);
-            distinct.weights.extend(weights);
-        }
-        Ok(distinct)
-    }
-}
-
-/// Negative log likelihood with its derivatives by beta and the intercepts, in this order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GradeLoss {
-    /// Weighted sum of the negative log probabilities.
-    pub loss: f64,
-    /// Its K first derivatives.
-    pub gradient: Vec<f64>,
-    /// Its K × K second derivatives, row by row, or none if they were not wanted.
-    pub hessian: Vec<f64>,
-}
-
 /// Logits of the grades of a mean against the likeliest, and their exponentials.
 #[derive(Default)]
 struct Odds {
@@ -415,8 +339,6 @@ struct Odds {
     /// Log of the sum of the values.
     log_total: f64,
     total: f64,
-    /// Shares of the values below and above each boundary.
-    sides: Vec<(f64, f64)>,
 }
 
 impl GradeModel {
@@ -527,37 +449,6 @@ impl GradeModel {
         sides - (x - self.intercepts[boundary])
     }
 
-    /// Negative log likelihood of labelled items.
-    ///
-    /// Second derivatives take most of the time on long scales: they are worked out where wanted.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if items are of another number of grades, or their weights are too large;
-    /// [`Error::Memory`].
-    pub fn loss(&self, items: &LabelledMeans, with_hessian: bool) -> Result<GradeLoss, Error> {
-        let k = self.n_grades();
-        same_length("intercepts", k - 1, items.n_grades - 1, "grades less one")?;
-        let mut odds = Odds::default();
-        let mut sums = filled(Sum::default(), 1 + k + if with_hessian { k * k } else { 0 })?;
-        let weights = items.weights.chunks_exact(k).zip(items.sides.chunks_exact(k - 1));
-        for (&(mean, offset), (weights, sides)) in items.means.iter().zip(weights) {
-            self.at(mean, offset, &mut odds);
-            odds.add_loss(mean, weights, sides, &mut sums);
-        }
-        let mut sums = sums.into_iter().map(Sum::value);
-        let loss = sums.next().unwrap_or_default();
-        if !loss.is_finite() {
-            return Err(Error::weight_overflow());
-        }
-        let gradient = sums.by_ref().take(k).collect();
-        let mut hessian: Vec<f64> = sums.collect();
-        for place in 0..hessian.len() {
-            let (row, column) = (place / k, place % k);
-            hessian[place] = hessian[row.min(column) * k + row.max(column)];
-        }
-        Ok(GradeLoss { loss, gradient, hessian })
-    }
-
     /// Writes the odds of the grades at a mean and an offset.
     fn at(&self, mean: f64, offset: f64, odds: &mut Odds) {
         let clamp = |logit: f64| logit.clamp(-LARGEST_STEP, LARGEST_STEP);
@@ -592,46 +483,6 @@ impl GradeModel {
     }
 }
 
-impl Odds {
-    /// Adds the loss of weights at a mean, its gradient and, if there is room, its second derivatives
-    /// on and right of the diagonal.
-    fn add_loss(&mut self, mean: f64, weights: &[f64], sides: &[(f64, f64)], sums: &mut [Sum]) {
-        let k = weights.len();
-        let (loss, derivatives) = sums.split_at_mut(1);
-        let (gradient, hessian) = derivatives.split_at_mut(k);
-        for (&weight, &(logit, low)) in weights.iter().zip(&self.logits) {
-            loss[0].add(weight * (self.log_total - logit));
-            loss[0].add(-weight * low);
-        }
-        let total: f64 = weights.iter().sum();
-        self.sides.clear();
-        sides_into(&self.values, &mut self.sides);
-        for side in &mut self.sides {
-            *side = (side.0 / self.total, side.1 / self.total);
-        }
-        for (i, (&(below, above), weights)) in self.sides.iter().zip(sides).enumerate() {
-            let slope = weights.1 * below - weights.0 * above;
-            gradient[1 + i].add(slope);
-            gradient[0].add(-mean * slope);
-        }
-        if hessian.is_empty() {
-            return;
-        }
-        for (i, &(below, above)) in self.sides.iter().enumerate() {
-            let (left, right) = self.sides.split_at(i);
-            let mut row: f64 = left.iter().map(|side| total * side.0 * above).sum();
-            let on = (1 + i) * (k + 1);
-            for (sum, side) in hessian[on..].iter_mut().zip(right) {
-                let curvature = total * below * side.1;
-                sum.add(curvature);
-                row += curvature;
-            }
-            hessian[1 + i].add(-mean * row);
-            hessian[0].add(mean * mean * row);
-        }
-    }
-}
-
 fn offset(offsets: Option<&[f64]>, row: usize) -> f64 {
     offsets.map_or(0.0, |offsets| offsets[row])
 }
@@ -640,21 +491,6 @@ fn check_offsets(offsets: Option<&[f64]>, n: usize) -> Result<(), Error> {
     let Some(offsets) = offsets else { return Ok(()) };
     same_length("offsets", offsets.len(), n, "means")?;
     check_finite("offsets", offsets, 0)
-}
-
-/// Adds sums of the values below and above each boundary, each from its own side: nothing is
-/// subtracted.
-fn sides_into(values: &[f64], out: &mut Vec<(f64, f64)>) {
-    let start = out.len();
-    let (mut below, mut above) = (0.0, 0.0);
-    out.extend(values.iter().take(values.len() - 1).map(|value| {
-        below += value;
-        (below, 0.0)
-    }));
-    for (side, value) in out[start..].iter_mut().zip(&values[1..]).rev() {
-        above += value;
-        side.1 = above;
-    }
 }
 
 #[cfg(test)]

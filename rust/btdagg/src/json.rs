@@ -34,10 +34,12 @@ impl Model {
         let (alpha, kappa) = self.smoothing();
         let Parameters { beta, eta0, gamma } = self.parameters();
         let provenance = self.provenance().map(text_of).unwrap_or_default();
+        let usual = |votes: f64| format!(",\n  \"usual_votes\": {votes:?}");
+        let usual = self.usual_votes().map(usual).unwrap_or_default();
         format!(
             "{{\n  \"format\": \"btdagg.davidson\",\n  \"version\": 1,\n  \"beta\": {beta:?},\n  \
              \"eta0\": {eta0:?},\n  \"gamma\": {gamma:?},\n  \"alpha\": {alpha:?},\n  \
-             \"kappa\": {kappa:?}{provenance}\n}}"
+             \"kappa\": {kappa:?}{usual}{provenance}\n}}"
         )
     }
 }
@@ -55,14 +57,21 @@ impl Panel {
         let unheard: Vec<String> = file.get("unheard", "a list of texts")?;
         let beta: Vec<f64> = file.get("beta", "a list of numbers")?;
         let gamma: Vec<f64> = file.get("gamma", "a list of numbers")?;
+        let usual: Option<Vec<f64>> = file.get("usual_votes", "a list of numbers, or null")?;
         same_length("beta", beta.len(), judges.len(), "judges")?;
         same_length("gamma", gamma.len(), judges.len(), "judges")?;
         let judges = judges.into_iter().zip(beta.into_iter().zip(gamma));
         let judges = judges.map(|(name, (beta, gamma))| {
             let is_heard = !unheard.contains(&name);
-            Judge { name, beta, gamma, is_heard }
+            Judge { name, beta, gamma, is_heard, usual_votes: None }
         });
-        let panel = Self::new(judges.collect(), file.number("eta0")?)?
+        let mut judges: Vec<Judge> = judges.collect();
+        if let Some(usual) = usual {
+            same_length("usual_votes", usual.len(), judges.len(), "judges")?;
+            let both = judges.iter_mut().zip(usual);
+            both.for_each(|(judge, usual)| judge.usual_votes = Some(usual));
+        }
+        let panel = Self::new(judges, file.number("eta0")?)?
             .with_smoothing(file.number("alpha")?, file.number("kappa")?)?;
         Ok(panel.with_provenance(file.provenance()?))
     }
@@ -154,7 +163,8 @@ impl Object {
     fn model(&self) -> Result<Model, Error> {
         self.require_votes_alone()?;
         let model = Model::new(self.number("beta")?, self.number("eta0")?, self.number("gamma")?)?
-            .with_smoothing(self.number("alpha")?, self.number("kappa")?)?;
+            .with_smoothing(self.number("alpha")?, self.number("kappa")?)?
+            .with_usual_votes(self.get("usual_votes", "a number or null")?)?;
         Ok(model.with_provenance(self.provenance()?))
     }
 

@@ -25,12 +25,12 @@
 //! | [`Panel`] | decisions from the votes of several judges |
 //! | [`Provenance`] | what a model was fitted to, if its file says so |
 //! | [`CalibrationSet`] | labelled counts: the fit to them, their DRPS and its gradient |
-//! | [`Prior`], [`Posteriors`] | few labels: what neighbours, or a weak prior, add to them |
+//! | [`Design`], [`Prior`], [`Posterior`] | few labels, of pairs, panels or grades: what is believed beside them, and what they then say |
 //! | [`running`] | tallies of votes as they come, merged and deduplicated |
 //! | [`stopping`] | rules for asking fewer votes for the same labels |
 //! | [`grades`] | grades on an ordered scale, from the mean of a judge's votes |
 //! | [`drift`] | whether a stream still falls as the calibration did |
-//! | [`Refits`], [`PosteriorRefits`] | thousands of fits, or of posteriors, under other weights |
+//! | [`Refits`] | thousands of fits without a prior, under other weights |
 //! | [`significance`] | paired permutation tests of two or more methods' losses |
 //!
 //! # Conventions
@@ -45,6 +45,7 @@ mod compiled;
 mod counts;
 mod davidson;
 mod descent;
+mod design;
 pub mod drift;
 mod error;
 mod expansion;
@@ -57,17 +58,14 @@ mod index;
 #[cfg(feature = "json")]
 mod json;
 mod label;
-mod lattice;
+mod linear;
 mod loss_table;
 mod memory;
 mod model;
 mod panel;
-mod panel_fit;
 mod parallel;
-mod points;
 mod posterior;
 mod prior;
-mod profile;
 mod provenance;
 mod refits;
 mod region;
@@ -78,23 +76,21 @@ mod splitmix;
 pub mod stopping;
 mod table;
 mod tally;
-mod vectors;
-mod weak_prior;
 
 pub use calibration_set::CalibrationSet;
 pub use compiled::CompiledModel;
 pub use counts::{CountRow, CountValue, Counts, Rows};
+pub use design::Design;
 pub use error::{Error, Input};
 pub use fit::Fit;
 pub use label::Label;
 pub use model::{Model, Parameters, WithOffsets};
 pub use panel::{Judge, Panel};
-pub use panel_fit::{PanelFit, PanelSet};
 pub use parallel::Execution;
-pub use posterior::{Posterior, Posteriors};
-pub use prior::Prior;
+pub use posterior::Posterior;
+pub use prior::{Kind, Part, Prior};
 pub use provenance::Provenance;
-pub use refits::{Cell, PosteriorRefits, Refits};
+pub use refits::{Cell, Refits};
 pub use region::Bounds;
 pub use rows::Loss;
 pub use tally::{Tally, Vote};

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::davidson::{self, HalfWidth, Lead, TieLogit, Ties};
-use crate::features::{self, Features};
+use crate::features::{self, Features, Usual, check_usual_votes};
 use crate::table::Quantity;
 use crate::{Counts, Error, Execution, Label, Provenance, Rows};
 
@@ -50,13 +50,16 @@ pub struct Model {
     parameters: Parameters,
     alpha: f64,
     kappa: f64,
+    usual_votes: Option<f64>,
     provenance: Option<Arc<Provenance>>,
 }
 
 /// Models are equal where their numbers are.
 impl PartialEq for Model {
     fn eq(&self, other: &Self) -> bool {
-        self.parameters == other.parameters && self.smoothing() == other.smoothing()
+        self.parameters == other.parameters
+            && self.smoothing() == other.smoothing()
+            && self.usual_votes == other.usual_votes
     }
 }
 
@@ -72,7 +75,7 @@ impl Model {
             }
         }
         let parameters = Parameters { beta, eta0, gamma };
-        Ok(Self { parameters, alpha: 1.0, kappa: 1.0, provenance: None })
+        Ok(Self { parameters, alpha: 1.0, kappa: 1.0, usual_votes: None, provenance: None })
     }
 
     /// The same model with other smoothing constants.
@@ -82,6 +85,47 @@ impl Model {
     pub fn with_smoothing(self, alpha: f64, kappa: f64) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
         Ok(Self { alpha, kappa, ..self })
+    }
+
+    /// The same model, for items that have usually so many votes: features of items with more or
+    /// fewer are compared with theirs, each as a share of that of a unanimous item.
+    ///
+    /// Without it features of any number of votes are taken as they are.
+    ///
+    /// ```
+    /// use btdagg::{Counts, Model};
+    ///
+    /// let model = Model::new(1.2, 2.0, 0.8)?;
+    /// let usual = model.clone().with_usual_votes(Some(8.0))?;
+    /// assert_eq!(usual.decide(Counts::whole(2, 1, 5)), model.decide(Counts::whole(2, 1, 5)));
+    /// let [unanimous, of_two] = [8, 2].map(|n| usual.probabilities(Counts::whole(0, 0, n))[2]);
+    /// assert!((unanimous - of_two).abs() < 1e-12);
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the number is not finite and above 0.
+    pub fn with_usual_votes(self, usual_votes: Option<f64>) -> Result<Self, Error> {
+        check_usual_votes(usual_votes)?;
+        Ok(Self { usual_votes, ..self })
+    }
+
+    /// How many votes an item has usually, where the model compares others with these.
+    pub const fn usual_votes(&self) -> Option<f64> {
+        self.usual_votes
+    }
+
+    /// The model that decides items of so many votes as this one does, by their features as they are.
+    #[must_use]
+    pub fn at(self, n_votes: f64) -> Self {
+        let (of_margin, of_tie) = self.usual().factors(n_votes);
+        let Parameters { beta, eta0, gamma } = self.parameters;
+        let parameters = Parameters { beta: beta * of_margin, eta0, gamma: gamma * of_tie };
+        Self { parameters, usual_votes: None, ..self }
+    }
+
+    pub(crate) fn usual(&self) -> Usual {
+        Usual::new(self.usual_votes, self.alpha, self.kappa)
     }
 
     /// The same model, knowing what it was fitted to.
@@ -107,14 +151,13 @@ impl Model {
 
     /// Margin and tie feature.
     pub fn features(&self, counts: Counts) -> Features {
-        Features::of(counts, self.alpha, self.kappa)
+        Features::beside(counts, self.alpha, self.kappa, self.usual())
     }
 
     /// Probabilities of −1, 0 and +1.
     pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
-        let Counts { minus, tie, plus } = counts;
-        let eta = self.tie_logit(tie, minus + plus);
-        davidson::probabilities(self.margin_logit(minus, plus), eta)
+        let (u, eta) = self.logits(counts);
+        davidson::probabilities(u, eta)
     }
 
     /// Expected absolute error of answering −1, 0 and +1.
@@ -158,6 +201,17 @@ impl Model {
     /// # Ok::<(), btdagg::Error>(())
     /// ```
     pub fn always_ties(&self, n_votes: u64) -> bool {
+        if self.usual_votes.is_none() {
+            return self.ties_at(n_votes);
+        }
+        // Unanimous items say the same, however many votes they have; mixed ones are as fine as
+        // their number allows.
+        let few = (1..=n_votes.min(64)).chain([n_votes]);
+        few.into_iter().all(|n| self.clone().at(crate::index::to_f64(n)).ties_at(n))
+    }
+
+    /// The same of a model that takes features as they are.
+    fn ties_at(&self, n_votes: u64) -> bool {
         // Of all items with as many decisive votes the unanimous ones lead furthest. Where ties
         // make a tie likelier, none is best and so are as many decisive votes as there can be.
         let unanimous = |decisive: u64| {
@@ -195,9 +249,13 @@ impl Model {
         out: &mut [[f64; 2]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let side = |minus, plus| features::margin(minus, plus, self.alpha);
-        let tie = |tie, decisive| features::tie(tie, decisive, self.kappa);
-        Quantity { side, tie, value: |s, t| [s, t] }.map(rows, out, execution)
+        let usual = self.usual();
+        let tie = |tie, decisive| {
+            let (of_margin, of_tie) = usual.factors(decisive + tie);
+            (of_margin, features::tie(tie, decisive, self.kappa) * of_tie)
+        };
+        let value = |s: f64, (of_margin, t): (f64, f64)| [s * of_margin, t];
+        Quantity { side: self.margin(), tie, value }.map(rows, out, execution)
     }
 
     /// Probabilities of every row.
@@ -210,9 +268,10 @@ impl Model {
         out: &mut [[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let side = |minus, plus| self.margin_logit(minus, plus);
-        let tie = |tie, decisive| self.tie_logit(tie, decisive);
-        Quantity { side, tie, value: davidson::probabilities }.map(rows, out, execution)
+        let value = |s, (of_margin, eta)| {
+            davidson::probabilities(self.parameters.margin_logit(s * of_margin, 0.0), eta)
+        };
+        Quantity { side: self.margin(), tie: self.tie(), value }.map(rows, out, execution)
     }
 
     /// Risks of every row.
@@ -225,10 +284,11 @@ impl Model {
         out: &mut [[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let side = |minus, plus| self.margin_logit(minus, plus);
-        let tie = |tie, decisive| self.tie_logit(tie, decisive);
-        let value = |u, eta| davidson::risks(davidson::probabilities(u, eta));
-        Quantity { side, tie, value }.map(rows, out, execution)
+        let value = |s, (of_margin, eta)| {
+            let u = self.parameters.margin_logit(s * of_margin, 0.0);
+            davidson::risks(davidson::probabilities(u, eta))
+        };
+        Quantity { side: self.margin(), tie: self.tie(), value }.map(rows, out, execution)
     }
 
     /// Decision of every row, as [`Label`] or as −1, 0, +1 (`i8`).
@@ -254,17 +314,38 @@ impl Model {
         out: &mut [L],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let side = |minus, plus| Lead::new(self.margin_logit(minus, plus));
-        let tie = |tie, decisive| self.tie_logit(tie, decisive);
-        let value = |lead, eta| davidson::action(lead, eta).into();
-        Quantity { side, tie, value }.map(rows, out, execution)
+        let value = |s, (of_margin, eta)| {
+            let lead = Lead::new(self.parameters.margin_logit(s * of_margin, 0.0));
+            davidson::action(lead, eta).into()
+        };
+        Quantity { side: self.margin(), tie: self.tie(), value }.map(rows, out, execution)
     }
 
     /// The label with an offset.
     pub(crate) fn decide_at(&self, counts: Counts, offset: f64) -> Label {
-        let Counts { minus, tie, plus } = counts;
-        let eta = self.tie_logit(tie, minus + plus);
-        davidson::decision(self.margin_logit(minus, plus), eta, offset)
+        let (u, eta) = self.logits(counts);
+        davidson::decision(u, eta, offset)
+    }
+
+    /// Margin and tie logit of counts.
+    fn logits(&self, counts: Counts) -> (f64, TieLogit) {
+        let Features { s, t } = self.features(counts);
+        (self.parameters.margin_logit(s, 0.0), self.parameters.tie_logit(t))
+    }
+
+    /// The margin feature as it is, of minus and plus.
+    fn margin(&self) -> impl Fn(f64, f64) -> f64 + Sync {
+        |minus, plus| features::margin(minus, plus, self.alpha)
+    }
+
+    /// What the margin feature is multiplied by, and the tie logit, of ties and decisive votes.
+    fn tie(&self) -> impl Fn(f64, f64) -> (f64, TieLogit) + Sync {
+        let usual = self.usual();
+        move |tie, decisive| {
+            let (of_margin, of_tie) = usual.factors(decisive + tie);
+            let t = features::tie(tie, decisive, self.kappa) * of_tie;
+            (of_margin, self.parameters.tie_logit(t))
+        }
     }
 
     /// The offsets between which counts are a tie.
@@ -302,13 +383,18 @@ impl WithOffsets<'_> {
         out: &mut [L],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        let side = |minus, plus| {
-            let u = self.model.margin_logit(minus, plus);
-            (u, Lead::new(u))
+        let model = self.model;
+        let of_ties = model.tie();
+        let tie = |tie, decisive| {
+            let (of_margin, eta) = of_ties(tie, decisive);
+            (of_margin, HalfWidth::new(eta))
         };
-        let tie = |tie, decisive| HalfWidth::new(self.model.tie_logit(tie, decisive));
+        let value = |s, (of_margin, half)| {
+            let u = model.parameters.margin_logit(s * of_margin, 0.0);
+            Ties::new((u, Lead::new(u)), half)
+        };
         let decide = |ties: Ties, offset| ties.decide(offset).into();
-        let quantity = Quantity { side, tie, value: Ties::new };
+        let quantity = Quantity { side: model.margin(), tie, value };
         quantity.map_with(rows, self.offsets, out, execution, decide)
     }
 
@@ -345,12 +431,12 @@ impl WithOffsets<'_> {
         execution: Execution<'_>,
         of: impl Fn([f64; 3]) -> [f64; 3] + Sync,
     ) -> Result<(), Error> {
-        let side = |minus, plus| self.model.margin_logit(minus, plus);
-        let tie = |tie, decisive| self.model.tie_logit(tie, decisive);
+        let model = self.model;
+        let value = |s, (of_margin, eta)| (model.parameters.margin_logit(s * of_margin, 0.0), eta);
         let finish = |(u, eta), offset| {
             of(davidson::probabilities(davidson::margin_logit(1.0, u, offset), eta))
         };
-        let quantity = Quantity { side, tie, value: |u, eta| (u, eta) };
+        let quantity = Quantity { side: model.margin(), tie: model.tie(), value };
         quantity.map_with(rows, self.offsets, out, execution, finish)
     }
 }

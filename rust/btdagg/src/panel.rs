@@ -3,7 +3,7 @@
 use crate::counts::{CountRow, Counts, Rows};
 use crate::davidson::{self, Lead, SATURATED, TieLogit};
 use crate::error::{check_finite, same_length};
-use crate::features::Features;
+use crate::features::{Features, Usual, check_usual_votes};
 use crate::model::{WithOffsets, check_smoothing};
 use crate::parallel::{BLOCK, Execution, for_each_part};
 use crate::{Error, Label, Provenance};
@@ -22,6 +22,8 @@ pub struct Judge {
     pub gamma: f64,
     /// Whether its votes count; they do not where no labelled item had any.
     pub is_heard: bool,
+    /// How many votes it has usually on an item; see [`Model::with_usual_votes`](crate::Model).
+    pub usual_votes: Option<f64>,
 }
 
 /// A Davidson model of the votes of several judges: what Python's `calibrate_panel` fits.
@@ -71,6 +73,7 @@ impl Panel {
         if let Some(judge) = judges.iter().find(|judge| judge.beta < 0.0) {
             return Err(Error::value("beta", judge.beta, "a number of at least 0"));
         }
+        judges.iter().try_for_each(|judge| check_usual_votes(judge.usual_votes))?;
         Ok(Self { judges, eta0, alpha: 1.0, kappa: 1.0, provenance: None })
     }
 
@@ -166,6 +169,8 @@ impl Panel {
             same_length("offsets", offsets.len(), out.len(), "items")?;
             check_finite("offsets", offsets, 0)?;
         }
+        let usual = |judge: &Judge| Usual::new(judge.usual_votes, self.alpha, self.kappa);
+        let usual: Vec<Usual> = self.judges.iter().map(usual).collect();
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
             let (mut buffer, mut features) = (Vec::new(), Vec::with_capacity(n_judges));
             let mut row = start * n_judges;
@@ -175,12 +180,12 @@ impl Panel {
                 for (item, out) in block.chunks(n_judges).zip(out) {
                     features.clear();
                     let offset = offsets.map_or(0.0, |offsets| offsets[row / n_judges]);
-                    for (judge, counts) in self.judges.iter().zip(item) {
+                    for ((judge, usual), counts) in self.judges.iter().zip(&usual).zip(item) {
                         let counts = counts.counts(row)?;
                         row += 1;
                         if judge.is_heard {
                             let has_votes = counts != Counts::default();
-                            let found = Features::of(counts, self.alpha, self.kappa);
+                            let found = Features::beside(counts, self.alpha, self.kappa, *usual);
                             features.push((judge, has_votes.then_some(found)));
                         }
                     }
@@ -260,7 +265,7 @@ mod tests {
     use crate::Model;
 
     fn judge(name: &str, beta: f64, gamma: f64) -> Judge {
-        Judge { name: name.into(), beta, gamma, is_heard: true }
+        Judge { name: name.into(), beta, gamma, is_heard: true, usual_votes: None }
     }
 
     #[test]

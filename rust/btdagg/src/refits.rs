@@ -1,21 +1,19 @@
 //! Thousands of fits to the same labelled counts under other weights, as a bootstrap wants them.
 //!
-//! Each is the fit of a calibration set, or its posterior under a prior; they share the tables.
+//! Each is the fit of a calibration set; they share the tables.
 
 use crate::counts::Counts;
 use crate::error::same_length;
-use crate::features::Features;
+use crate::features::{Features, Usual, check_usual_votes};
 use crate::fit::fit_rows;
-use crate::gather::{any_weight, check_weight};
+use crate::gather::{any_weight, check_weight, upright};
 use crate::loss_table::LossTable;
 use crate::memory::{collected, filled};
 use crate::model::check_smoothing;
 use crate::parallel::for_each_part;
-use crate::posterior::Posteriors;
-use crate::prior::{binned, upright};
 use crate::region::Region;
 use crate::rows::{LabelWeights, Row, WeightedRows};
-use crate::{Bounds, CalibrationSet, Error, Execution, Fit, Label, Parameters, Prior};
+use crate::{Bounds, Error, Execution, Fit, Label};
 
 /// Counts with a label: what weights are given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +36,7 @@ pub struct Cell {
 ///     cell(11, 1, 0, Label::Minus),
 ///     cell(4, 3, 5, Label::Tie),
 /// ];
-/// let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default())?;
+/// let refits = Refits::new(&cells, (1.0, 1.0), None, &Bounds::default())?;
 /// let mut fits = [Fit::default(); 2];
 /// refits.fit_into(&[1.0, 1.0, 1.0, 1.0, 2.0, 0.0, 1.0, 1.0], &mut fits, Execution::single())?;
 /// assert!(fits[0].converged);
@@ -54,20 +52,28 @@ pub struct Refits {
 }
 
 impl Refits {
-    /// Prepares the fits.
+    /// Prepares the fits, with the usual number of votes of an item if features are compared with
+    /// those of that number.
     ///
     /// # Errors
     /// [`Error::Input`] if there is no cell;
     /// [`Error::Memory`].
-    pub fn new(cells: &[Cell], alpha: f64, kappa: f64, bounds: &Bounds) -> Result<Self, Error> {
+    pub fn new(
+        cells: &[Cell],
+        (alpha, kappa): (f64, f64),
+        usual_votes: Option<f64>,
+        bounds: &Bounds,
+    ) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
+        check_usual_votes(usual_votes)?;
+        let usual = Usual::new(usual_votes, alpha, kappa);
         let region = Region::new(bounds)?;
         if cells.is_empty() {
             return Err(Error::no_weight());
         }
         let (distinct, places) = Places::of(cells)?;
         let row = |(place, &counts): (usize, &Counts)| {
-            let Features { s, t } = Features::of(counts, alpha, kappa);
+            let Features { s, t } = Features::beside(counts, alpha, kappa, usual);
             Row { s, t, offset: 0.0, weights: [0.0; 3], place }
         };
         let rows = collected(distinct.iter().enumerate().map(row))?;
@@ -107,59 +113,6 @@ impl Refits {
             fit_rows(&rows, &self.region, Some(&self.table), Execution::single())
         })
     }
-}
-
-/// Labelled counts whose posterior is looked for again and again under other weights.
-#[derive(Debug)]
-pub struct PosteriorRefits {
-    places: Places,
-    posteriors: Posteriors,
-}
-
-impl PosteriorRefits {
-    /// Prepares the posteriors; with a prior goes the share that the weak one has beside it.
-    ///
-    /// Of more than some 2,000 counts that are not whole the grid is looked at, as of a
-    /// [binned](crate::CalibrationSet::binned) set.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if there is no cell, or that share is not from 0 to 1;
-    /// [`Error::Memory`].
-    pub fn new(
-        cells: &[Cell],
-        (alpha, kappa): (f64, f64),
-        prior: Option<(&Prior, f64)>,
-    ) -> Result<Self, Error> {
-        check_smoothing(alpha, kappa)?;
-        let cells = on_grid(cells)?;
-        let (distinct, places) = Places::of(&cells)?;
-        let rows = collected(distinct.into_iter().map(|counts| (counts, [1.0; 3])))?;
-        let (n_items, max_votes) = (cells.len(), 0);
-        let set = CalibrationSet::of_rows(&rows, None, [1.0; 3], alpha, kappa, n_items, max_votes)?;
-        Ok(Self { places, posteriors: Posteriors::new(&set, prior)? })
-    }
-
-    /// The parameters of the [posterior](crate::Posterior) under each of many weightings: `weights`
-    /// holds those of the cells, refit after refit, each of which says how many labels a cell has.
-    ///
-    /// # Errors
-    /// As those of [`Refits::fit_into`].
-    pub fn fit_into(
-        &self,
-        weights: &[f64],
-        out: &mut [Parameters],
-        execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        self.places.refit_into(weights, out, execution, |sums| {
-            Ok(self.posteriors.posterior(&sums, None)?.parameters)
-        })
-    }
-}
-
-fn on_grid(cells: &[Cell]) -> Result<Vec<Cell>, Error> {
-    let counts = collected(cells.iter().map(|cell| cell.counts))?;
-    let counts = binned(&counts)?.unwrap_or(counts);
-    collected(counts.into_iter().zip(cells).map(|(counts, cell)| Cell { counts, ..*cell }))
 }
 
 /// Where cells are among distinct rows of counts.
@@ -264,7 +217,7 @@ mod tests {
         for (n, n_votes) in [(20, 4), (30, 8), (40, 12)] {
             let cells = cells(n, n_votes);
             let weights = weightings(40, cells.len());
-            let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();
+            let refits = Refits::new(&cells, (1.0, 1.0), None, &Bounds::default()).unwrap();
             let mut fits = vec![Fit::default(); 40];
             refits.fit_into(&weights, &mut fits, Execution::single()).unwrap();
             for (weights, fit) in weights.chunks(cells.len()).zip(&fits) {
@@ -292,7 +245,7 @@ mod tests {
                 weights.extend(vec![1.0; cells.len()]);
                 // Of one cell alone neither beta nor gamma may be known.
                 weights.extend((0..cells.len()).map(|cell| f64::from(u8::from(cell == 0))));
-                let refits = Refits::new(&cells, 1.0, 1.0, &bounds).unwrap();
+                let refits = Refits::new(&cells, (1.0, 1.0), None, &bounds).unwrap();
                 let mut fits = vec![Fit::default(); 22];
                 refits.fit_into(&weights, &mut fits, Execution::single()).unwrap();
                 for (weights, fit) in weights.chunks(cells.len()).zip(&fits) {
@@ -308,7 +261,7 @@ mod tests {
         let cells = cells(25, 8);
         let weights = weightings(33, cells.len());
         let fits = |cells: &[Cell], n_threads: usize| {
-            let refits = Refits::new(cells, 1.0, 1.0, &Bounds::default()).unwrap();
+            let refits = Refits::new(cells, (1.0, 1.0), None, &Bounds::default()).unwrap();
             let mut fits = vec![Fit::default(); 33];
             let execution = Execution::threads(n_threads.try_into().unwrap());
             refits.fit_into(&weights, &mut fits, execution).unwrap();
@@ -329,7 +282,7 @@ mod tests {
             |minus, tie, plus, label| Cell { counts: Counts::whole(minus, tie, plus), label };
         let cells =
             [cell(0, 0, 4, Label::Plus), cell(1, 0, 3, Label::Tie), cell(2, 4, 2, Label::Tie)];
-        let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();
+        let refits = Refits::new(&cells, (1.0, 1.0), None, &Bounds::default()).unwrap();
         let mut fits = [Fit::default(); 2];
         refits.fit_into(&[1.0, 1.0, 0.0, 0.0, 0.0, 1.0], &mut fits, Execution::single()).unwrap();
         assert_eq!(fits[0].parameters.gamma, 0.0);
@@ -337,61 +290,9 @@ mod tests {
     }
 
     #[test]
-    fn refitted_posteriors_are_those_of_repeated_items_to_the_last_bit() {
-        let all = cells(12, 8);
-        let prior = Prior::of_neighbour(&set_of(&all, &[1.0; 12]), 12.0, 8, 64).unwrap();
-        let share = |count: f64| count * 0.9 + 0.01;
-        let fractions = all.iter().map(|c| Cell { counts: c.counts.map(share), ..*c }).collect();
-        for (cells, prior) in [(&all, None), (&all, Some((&prior, 0.1))), (&fractions, None)] {
-            let weights = weightings(4, cells.len());
-            let refitted = |cells: &[Cell], n_threads: usize| {
-                let refits = PosteriorRefits::new(cells, (1.0, 1.0), prior).unwrap();
-                let mut found = vec![Parameters::of([0.0; 3]); 4];
-                let execution = Execution::threads(n_threads.try_into().unwrap());
-                refits.fit_into(&weights, &mut found, execution).unwrap();
-                found
-            };
-            let found = refitted(cells, 1);
-            for (weights, found) in weights.chunks(cells.len()).zip(&found) {
-                let set = set_of(cells, weights);
-                let n_labels = weights.iter().sum();
-                let single = Posteriors::new(&set, prior).unwrap();
-                let single = single.posterior(&set.labels_worth(n_labels), None).unwrap();
-                assert_eq!(single.parameters, *found);
-            }
-            let mirror = |c: &Cell| Cell { counts: c.counts.mirrored(), label: c.label.mirrored() };
-            assert_eq!(refitted(&cells.iter().map(mirror).collect::<Vec<_>>(), 3), found);
-        }
-        let refits = PosteriorRefits::new(&all, (1.0, 1.0), None).unwrap();
-        let fit = |weights: &[f64]| {
-            let mut found = [Parameters::of([0.0; 3])];
-            refits.fit_into(weights, &mut found, Execution::single()).unwrap_err().to_string()
-        };
-        assert_eq!(fit(&[0.0; 12]), Error::no_weight().to_string());
-        assert_eq!(fit(&[1.0; 4]), "weights has 4 rows, expected 12 as in the refits");
-    }
-
-    #[test]
-    fn many_fractions_are_refitted_on_the_grid_of_a_binned_set() {
-        let share = |i: u32| f64::from(i * 37 % 8192) / 1024.0;
-        let counts = (0..4096).map(|i| {
-            let (plus, minus) = (share(i), share(i * i) / 8.0 * (8.0 - share(i)));
-            Counts { minus, tie: 8.0 - plus - minus, plus }
-        });
-        let labels = [Label::Minus, Label::Tie, Label::Plus].into_iter().cycle();
-        let cells: Vec<Cell> =
-            counts.zip(labels).map(|(counts, label)| Cell { counts, label }).collect();
-        let set = set_of(&cells, &vec![1.0; cells.len()]).binned().unwrap();
-        let (distinct, places) = Places::of(&on_grid(&cells).unwrap()).unwrap();
-        assert_eq!(distinct, set.counts);
-        let sums = places.sums(&vec![1.0; cells.len()], 0).unwrap();
-        assert_eq!(sums, set.labels());
-    }
-
-    #[test]
     fn bad_weights_are_named_and_work_stops_when_asked() {
         let cells = cells(5, 4);
-        let refits = Refits::new(&cells, 1.0, 1.0, &Bounds::default()).unwrap();
+        let refits = Refits::new(&cells, (1.0, 1.0), None, &Bounds::default()).unwrap();
         let fit = |weights: &[f64], execution: Execution<'_>| {
             refits.fit_into(weights, &mut [Fit::default()], execution).unwrap_err().to_string()
         };
@@ -403,6 +304,9 @@ mod tests {
         );
         assert!(fit(&[0.0; 5], single).contains("expected at least one"));
         assert_eq!(fit(&[1.0; 5], single.stop_when(&|| true)), "interrupted");
-        assert_eq!(Refits::new(&[], 1.0, 1.0, &Bounds::default()).unwrap_err(), Error::no_weight());
+        assert_eq!(
+            Refits::new(&[], (1.0, 1.0), None, &Bounds::default()).unwrap_err(),
+            Error::no_weight()
+        );
     }
 }

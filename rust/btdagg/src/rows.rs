@@ -64,10 +64,6 @@ impl WeightedRows {
         self.rows.iter().any(|row| row.s != 0.0)
     }
 
-    pub(crate) fn has_offsets(&self) -> bool {
-        self.rows.iter().any(|row| row.offset != 0.0)
-    }
-
     /// Whether tie features differ; if not, eta0 and gamma cannot be told apart.
     pub(crate) fn has_tie_contrast(&self) -> bool {
         self.rows.windows(2).any(|pair| matches!(pair, [one, other] if one.t != other.t))

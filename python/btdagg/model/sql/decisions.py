@@ -215,13 +215,33 @@ def _pair_terms(model: Any, words: Dialect, columns: Sequence[str], offset: Offs
         f"ELSE {words.atanh.format(f'(({p} - {m}) / ({p} + {m} + 2 * {alpha}))')} END"
     )
     ties = f"{words.number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
+    of_margin, of_tie = _shares(model.usual_votes, f"{m} + {t} + {p}", model, words)
+    ties += of_tie
     return Terms(
-        f"({words.number(model.beta)} * ({margin}){offset.added})",
+        f"({words.number(model.beta)} * ({margin}){of_margin}{offset.added})",
         f"({words.number(model.eta0)} + {ties})",
         f"({words.number(abs(model.eta0))} + ABS({ties}))",
         8 * math.ulp(1.0),
         0,
     )
+
+
+def _shares(usual: float | None, total: str, model: Any, words: Dialect) -> tuple[str, str]:
+    """Write what features are multiplied by beside a usual number of votes; nothing without one."""
+    if usual is None:
+        return "", ""
+    one, least = words.number(1.0), words.number(math.ulp(1.0))
+    # Without votes the features are 0, whatever they are multiplied by.
+    some = f"{words.greatest}({total}, {least})"
+    number = f"(CASE WHEN ABS({some} - ROUND({some})) <= {words.number(1e-9)} * {some} "
+    number += f"THEN ROUND({some}) ELSE {some} END)"
+    number = f"{words.greatest}({number}, {least})"
+    factors = []
+    for smoothing in (model.alpha, model.kappa):
+        most, constant = words.number(math.log1p(usual / smoothing)), words.number(smoothing)
+        share = f"{most} / LN({number} / {constant} + {one})"
+        factors.append(f" * (CASE WHEN {total} > 0 THEN {share} ELSE {one} END)")
+    return factors[0], factors[1]
 
 
 def _panel_terms(
@@ -232,8 +252,20 @@ def _panel_terms(
     votes = [[f"COALESCE({_as_real(name, words)}, 0)" for name in columns[j]] for j in heard]
     alpha, kappa = words.number(model.alpha), words.number(model.kappa)
     # A judge without votes has features 0, and what it would add comes from the mean of the rest.
-    s = [f"(LN(({p} + {alpha}) / ({m} + {alpha})) / 2)" for m, _, p in votes]
-    t = [f"LN(({o} + {kappa}) / ({m} + {o} + {p} + {kappa}))" for m, o, p in votes]
+    usual = model.usual_votes or [None] * len(model.judges)
+    usual = [number for number, on in zip(usual, model.heard, strict=True) if on]
+    factors = [
+        _shares(number, f"{m} + {o} + {p}", model, words)
+        for number, (m, o, p) in zip(usual, votes, strict=True)
+    ]
+    s = [
+        f"(LN(({p} + {alpha}) / ({m} + {alpha})) / 2{of_margin})"
+        for (m, _, p), (of_margin, _) in zip(votes, factors, strict=True)
+    ]
+    t = [
+        f"(LN(({o} + {kappa}) / ({m} + {o} + {p} + {kappa})){of_tie})"
+        for (m, o, p), (_, of_tie) in zip(votes, factors, strict=True)
+    ]
     away = [f"(CASE WHEN {m} + {o} + {p} = 0 THEN 1 ELSE 0 END)" for m, o, p in votes]
     n_present = f"{words.greatest}({len(votes)} - ({' + '.join(away)}), 1)"
     beta = [b for b, on in zip(model.beta, model.heard, strict=True) if on]

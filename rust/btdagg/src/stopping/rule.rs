@@ -81,6 +81,7 @@ impl StoppingRule {
             }
             _ => {}
         }
+        let model = model.at(to_f64(n as u64));
         if let Some(predictive) = predictive {
             let full = Outlook::full(&model, n, predictive);
             return Ok(Self::foreseen(model, n, step, criterion, &full));
@@ -114,6 +115,7 @@ impl StoppingRule {
         if budget.is_nan() || budget < 0.0 {
             return Err(Error::value("budget", budget, "a number of at least 0"));
         }
+        let model = &model.clone().at(to_f64(n as u64));
         let full = Outlook::full(model, n, predictive);
         let at =
             |price| Self::foreseen(model.clone(), n, step, Criterion::CostOptimal { price }, &full);
