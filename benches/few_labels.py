@@ -78,9 +78,7 @@ def scores(counts, labels, known, own, foreign):
     for name, prior in given.items():
         fitted = quiet(gold, on, prior=prior) if len(known) else quiet(counts, None, prior=prior)
         found[name] = fitted.model.decide(votes)
-        warned[name] = 0 < fitted.posterior.neighbours < 0.5 or (
-            name != "weak" and fitted.posterior.neighbours == 0
-        )
+        warned[name] = name != "weak" and fitted.shares["neighbours"] < 0.5
     error = {name: np.abs(labels[rest] - decided).mean() for name, decided in found.items()}
     return error, warned
 
@@ -158,11 +156,11 @@ def show_intervals(n_sets, n_bootstraps):
             for number in range(n_sets):
                 known = rng.choice(30_000, n, replace=False)
                 counts, labels = sample.counts[known], sample.labels[known]
-                posterior = quiet(counts, labels, prior="weak").posterior
+                fitted = quiet(counts, labels)
                 start = time.process_time()
-                found = posterior.intervals()
+                found = fitted.intervals()
                 spent += time.process_time() - start
-                sure = posterior.stable(new)
+                sure = btdagg.bootstrap(counts, labels, n_refits=100, seed=number).stability(new)
                 called.append(sure.stable.mean())
                 wrong.append((sure.stable & (sure.labels != right)).mean())
                 collect(found, true, inside, width)

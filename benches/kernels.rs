@@ -3,13 +3,14 @@
     missing_docs,
     clippy::expect_used,
     clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss
 )]
 
 use std::hint::black_box;
 
 use btdagg::{
-    Bounds, CalibrationSet, Counts, Execution, Model, Parameters, Posteriors, Prior, Tally,
+    Bounds, CalibrationSet, Counts, Execution, Model, Parameters, Posterior, Prior, Tally,
 };
 use divan::{Bencher, counter::ItemsCount};
 
@@ -107,12 +108,6 @@ fn fit_of_50_labels(bencher: Bencher) {
     bencher.bench_local(|| set.fit(black_box(&Bounds::default()), Execution::single()));
 }
 
-#[divan::bench]
-fn profile_intervals_of_50_labels(bencher: Bencher) {
-    let set = judged(50, 0);
-    bencher.bench_local(|| set.profile(&Bounds::default(), PARAMETERS, 50.0, 2.0));
-}
-
 /// Items whose label follows the votes where these are decided, and scrambled labels elsewhere.
 fn judged(n_items: usize, first: usize) -> CalibrationSet {
     let rows = &rows::<u64>()[first..first + n_items];
@@ -125,53 +120,50 @@ fn judged(n_items: usize, first: usize) -> CalibrationSet {
         .expect("valid smoothing")
 }
 
-/// The prior that fourteen neighbours of 400 labels teach.
-fn learned() -> impl Fn() -> Prior {
-    let neighbours: Vec<CalibrationSet> = (1..15).map(|i| judged(400, 1000 * i)).collect();
-    move || {
-        let learned = neighbours.iter().flat_map(|set| {
-            Prior::of_neighbour(set, 400.0, N_VOTES, 1024 / 14).expect("labels").parameters()
-        });
-        Prior::new(&learned.collect::<Vec<_>>()).expect("parameters within the bounds")
+/// The weak prior of one judge, or beside fourteen neighbours of 400 labels.
+fn prior_of(name: &str) -> Prior {
+    let weak = Prior::of_pairs(&[N_VOTES as f64]).expect("one judge");
+    if name == "weak prior" {
+        return weak;
     }
+    let fitted = (1..15).map(|i| {
+        let (design, labels) = judged(400, 1000 * i).design().expect("pairs");
+        let found = weak.posterior(&design, &labels, None, Execution::single()).expect("labels");
+        (found.parameters, found.covariance)
+    });
+    weak.with_neighbours(&fitted.collect::<Vec<_>>(), 0.1).expect("neighbours")
 }
 
 #[divan::bench]
 fn prior_of_14_neighbours(bencher: Bencher) {
-    bencher.bench_local(learned());
+    bencher.bench_local(|| prior_of("neighbours"));
 }
 
 const PRIORS: [&str; 2] = ["weak prior", "neighbours"];
 
-/// None is the weak prior.
-fn prior_of(name: &str) -> Option<Prior> {
-    (name == "neighbours").then(|| learned()())
-}
-
 #[divan::bench(args = PRIORS)]
 fn posterior_of_50_labels(bencher: Bencher, name: &str) {
     let (set, prior) = (judged(50, 0), prior_of(name));
-    let prior = prior.as_ref().map(|prior| (prior, 0.1));
-    bencher.bench_local(|| {
-        Posteriors::new(&set, prior).and_then(|all| all.posterior(&set.labels(), None))
-    });
+    let (design, labels) = set.design().expect("pairs");
+    bencher.bench_local(|| prior.posterior(&design, &labels, None, Execution::single()));
 }
 
 /// Each leaves out some of the rows, as a fold of a cross-validation does.
 #[divan::bench(args = PRIORS, sample_count = 10)]
-fn posteriors_of_45_labels_that_share_tables(bencher: Bencher, name: &str) {
+fn posteriors_of_45_labels(bencher: Bencher, name: &str) {
     let (set, prior) = (judged(50, 0), prior_of(name));
-    let all = Posteriors::new(&set, prior.as_ref().map(|prior| (prior, 0.1))).expect("a share");
-    let labels = set.labels();
-    let folds: Vec<Vec<[f64; 3]>> = (0..1000)
-        .map(|fold| {
-            let kept = |row: usize| f64::from(u8::from(!(fold * 31 + row * 7).is_multiple_of(10)));
-            (0..labels.len()).map(|row| labels[row].map(|weight| weight * kept(row))).collect()
+    let (design, labels) = set.design().expect("pairs");
+    let folds: Vec<f64> = (0..1000)
+        .flat_map(|fold| {
+            let kept =
+                move |row: usize| f64::from(u8::from(!(fold * 31 + row * 7).is_multiple_of(10)));
+            labels.iter().enumerate().map(move |(place, weight)| weight * kept(place / 3))
         })
         .collect();
-    bencher
-        .counter(ItemsCount::new(folds.len()))
-        .bench_local(|| folds.iter().filter(|labels| all.posterior(labels, None).is_ok()).count());
+    let mut found = vec![Posterior::default(); 1000];
+    bencher.counter(ItemsCount::new(1000_usize)).bench_local(|| {
+        prior.posteriors_into(&design, &folds, None, &mut found, Execution::single())
+    });
 }
 
 fn main() {

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 import btdagg
+from btdagg import _core
 from btdagg.datasets import REGIMES, simulate
-from btdagg.model.calibration_set import calibration_set
 
 N_STARTS = 100
 LOWER = np.array([1e-3, np.log(1e-4), -10.0])
@@ -47,7 +47,7 @@ def excess_of_one(pool: list[tuple[np.ndarray, np.ndarray]], rng: np.random.Gene
     counts, labels = pool[rng.integers(len(pool))]
     chosen = rng.choice(len(labels), rng.integers(20, 101), replace=False)
     counts, labels = counts[chosen], labels[chosen]
-    items = calibration_set(counts, labels, None, alpha=1.0, kappa=1.0)
+    items = _core.CalibrationSet(counts, labels, None, 1.0, 1.0, None)
     best = min(
         minimize(
             lambda theta: items.loss(theta, 1),
@@ -76,7 +76,7 @@ def real(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for _, part in votes.partition(["task", "judge"]):
         for n_votes in (2, 4, 8):
             items = btdagg.align(*part.counts(n_votes), labels)
-            yield items.counts, items.label
+            yield items.by_judge, items.label
 
 
 if __name__ == "__main__":

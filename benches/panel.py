@@ -45,8 +45,6 @@ def errors_of(task, judges, known, clock):
     for place, name in enumerate(judges):
         alone = btdagg.calibrate(counts[:, place], labels, prior=None).model
         found[name] = alone.decide(task.counts[rest, place])
-    alone = {name: panel.cross_validated[name] for name in judges}
-    found["best by cross-validation"] = found[min(alone, key=alone.get)]
     pooled = btdagg.calibrate(counts.sum(axis=1), labels, prior=None).model
     found["pooled votes"] = pooled.decide(task.counts[rest].sum(axis=1))
     found["majority of pooled votes"] = btdagg.majority_vote(task.counts[rest].sum(axis=1))

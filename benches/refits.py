@@ -18,8 +18,7 @@ import numpy as np
 import btdagg
 from btdagg import DavidsonModel, bootstrap, calibrate
 from btdagg.model import CalibrationWarning
-from btdagg.model.posterior import refitted
-from btdagg.model.refits import _cells_of
+from btdagg.model.fit import refitted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,16 +56,17 @@ def main() -> None:
         counts = np.array([rng.multinomial(n_votes, p) for p in chances])
         p = DavidsonModel(*judge).predict_proba(counts)
         labels = (rng.random(100)[:, None] > p.cumsum(axis=1)[:, :2]).sum(axis=1) - 1
-        items = _cells_of(counts, labels, None)
-        (weights,) = items.draws(3 * n_loop, 0)
-        cells = items.counts, items.labels
+        cells, place = np.unique(np.column_stack([counts, labels]), axis=0, return_inverse=True)
+        cells = cells[:, :3], cells[:, 3]
+        drawn = rng.multinomial(100, np.full(100, 0.01), size=3 * n_loop)
+        weights = np.stack([np.bincount(place.ravel(), row, len(cells[0])) for row in drawn])
+        outcomes = weights[:, :, None] * np.eye(3)[cells[1] + 1]
         for prior in (None, "weak"):
-            thetas = refitted(*cells, weights, prior, 1.0, 1.0, btdagg.Bounds())
+            models = refitted(cells[0], outcomes, (btdagg.PAIRS, btdagg.PAIRS), prior)
             apart = 0.0
-            for theta, row in zip(thetas, weights, strict=True):
-                drawn = np.repeat(np.arange(len(row)), row.astype(int))
-                fit = calibrate(*(values[drawn] for values in cells), prior=prior)
-                model = DavidsonModel(*theta)
+            for model, row in zip(models, weights, strict=True):
+                some = np.repeat(np.arange(len(row)), row.astype(int))
+                fit = calibrate(*(values[some] for values in cells), prior=prior)
                 away = model.drps(*cells, weights=row) - fit.drps
                 if prior is not None:
                     away = max(abs(model.beta - fit.model.beta), abs(model.gamma - fit.model.gamma))
