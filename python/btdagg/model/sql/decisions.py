@@ -230,8 +230,8 @@ def _shares(usual: float | None, total: str, model: Any, words: Dialect) -> tupl
     """Write what features are multiplied by beside a usual number of votes; nothing without one."""
     if usual is None:
         return "", ""
-    one, least = words.number(1.0), words.number(math.ulp(1.0))
-    # Without votes the features are 0, whatever they are multiplied by.
+    # Without votes the features are 0, whatever they are multiplied by, unless that is infinite.
+    one, least = words.number(1.0), words.number(1e-9 * max(model.alpha, model.kappa))
     some = f"{words.greatest}({total}, {least})"
     number = f"(CASE WHEN ABS({some} - ROUND({some})) <= {words.number(1e-9)} * {some} "
     number += f"THEN ROUND({some}) ELSE {some} END)"
@@ -239,8 +239,7 @@ def _shares(usual: float | None, total: str, model: Any, words: Dialect) -> tupl
     factors = []
     for smoothing in (model.alpha, model.kappa):
         most, constant = words.number(math.log1p(usual / smoothing)), words.number(smoothing)
-        share = f"{most} / LN({number} / {constant} + {one})"
-        factors.append(f" * (CASE WHEN {total} > 0 THEN {share} ELSE {one} END)")
+        factors.append(f" * ({most} / LN({number} / {constant} + {one}))")
     return factors[0], factors[1]
 
 
