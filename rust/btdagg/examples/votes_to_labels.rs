@@ -3,7 +3,7 @@
 use std::{env, error::Error, fs};
 
 use btdagg::stopping::{Criterion, StoppingRule};
-use btdagg::{Bounds, CalibrationSet, Counts, Execution, Tally};
+use btdagg::{Bounds, CalibrationSet, Counts, Execution, Tally, usual_votes};
 
 /// Reads lines of an item and a vote or label, such as `sum-7,-1`, below a header.
 fn read(path: &str) -> Result<(Vec<String>, Vec<i8>), Box<dyn Error>> {
@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (items, labels) = read(labels)?;
     let counts = items.iter().map(|item| tally.get(item).ok_or(format!("{item}: no votes")));
     let counts: Vec<Counts> = counts.collect::<Result<_, _>>()?;
-    let set = CalibrationSet::new(&counts[..], &labels, None, (1.0, 1.0), Execution::single())?;
+    let set = CalibrationSet::new(&counts[..], &labels, None, (1.0, 1.0), Execution::single())?
+        .with_usual_votes(Some(usual_votes(&counts)))?;
     let fit = set.fit(&Bounds::default(), Execution::single())?;
     let model = set.model(&fit)?; // look at fit.converged, at_bounds and neutral before it is used
     fs::write(model_file, model.to_json())?;

@@ -72,14 +72,34 @@ impl Usual {
     /// What margin and tie feature of so many votes are multiplied by.
     pub(crate) fn factors(self, total: f64) -> (f64, f64) {
         let Some((margin, tie)) = self.largest else { return (1.0, 1.0) };
-        let whole = total.round();
-        let n = if (total - whole).abs() <= 1e-9 * whole { whole } else { total };
+        let n = whole_if_near(total);
         if n > 0.0 {
             (margin / ln_ratio(n, self.alpha), tie / ln_ratio(n, self.kappa))
         } else {
             (1.0, 1.0)
         }
     }
+}
+
+fn whole_if_near(total: f64) -> f64 {
+    let whole = total.round();
+    if (total - whole).abs() <= 1e-9 * whole { whole } else { total }
+}
+
+/// The number of votes that most items with votes have, the larger of equals; 1 without any.
+///
+/// ```
+/// use btdagg::{Counts, usual_votes};
+///
+/// let counts = [Counts::whole(1, 0, 1), Counts::whole(0, 3, 5), Counts::whole(8, 0, 0)];
+/// assert_eq!(usual_votes(&counts), 8.0);
+/// ```
+pub fn usual_votes(counts: &[Counts]) -> f64 {
+    let mut totals: Vec<f64> = counts.iter().map(|item| whole_if_near(item.total())).collect();
+    totals.retain(|total| *total > 0.0);
+    totals.sort_by(f64::total_cmp);
+    let runs = totals.chunk_by(|one, other| one == other);
+    runs.max_by_key(|run| run.len()).map_or(1.0, |run| run[0])
 }
 
 /// # Errors

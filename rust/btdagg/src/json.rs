@@ -34,7 +34,7 @@ impl Model {
         let (alpha, kappa) = self.smoothing();
         let Parameters { beta, eta0, gamma } = self.parameters();
         let provenance = self.provenance().map(text_of).unwrap_or_default();
-        let usual = |votes: f64| format!(",\n  \"usual_votes\": {votes:?}");
+        let usual = |votes: f64| format!(",\n  \"usual_votes\": {votes}");
         let usual = self.usual_votes().map(usual).unwrap_or_default();
         format!(
             "{{\n  \"format\": \"btdagg.davidson\",\n  \"version\": 1,\n  \"beta\": {beta:?},\n  \

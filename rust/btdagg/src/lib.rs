@@ -82,6 +82,7 @@ pub use compiled::CompiledModel;
 pub use counts::{CountRow, CountValue, Counts, Rows};
 pub use design::Design;
 pub use error::{Error, Input};
+pub use features::usual_votes;
 pub use fit::Fit;
 pub use label::Label;
 pub use model::{Model, Parameters, WithOffsets};
