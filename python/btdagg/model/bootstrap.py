@@ -14,7 +14,7 @@ from btdagg._util.errors import expect
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_integer, columns_of, distinct_rows
 from btdagg._util.wording import in_lines
-from btdagg.model.calibration import PARAMETERS, Bounds, Calibration
+from btdagg.model.calibration import PARAMETERS, Bounds, Calibration, box_around
 from btdagg.model.fit import WEAK, calibrated_items, fitted_items, prior_beside, refitted
 from btdagg.model.intervals import (
     ParameterInterval,
@@ -112,11 +112,7 @@ class Bootstrap(Displayed, Readable):
         freedom = max(self.n_units - len(center), 1)
         further = math.sqrt(2 * self.n_units / freedom) * stdtrit(freedom, 0.975) / _NORMAL
         drawn = center + further * (self.parameters - center)
-        lower, upper = Bounds().box()
-        own = self.parameters[:, :3]  # with a prior they are not within the paper's box
-        lower = np.where((own < lower).any(axis=0), -np.inf, lower)
-        upper = np.where((own > upper).any(axis=0), np.inf, upper)
-        drawn[:, :3] = np.clip(drawn[:, :3], lower, upper)
+        drawn[:, :3] = np.clip(drawn[:, :3], *box_around(self.parameters[:, :3]))
 
         decided = self.model.decide(counts, covariates=covariates)
         known = None

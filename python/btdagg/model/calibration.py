@@ -97,6 +97,18 @@ class Bounds:
         return lower, upper
 
 
+def box_around(
+    parameters: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of the paper's box, each (3,), without those that some of (m, 3) are beyond.
+
+    With a prior, parameters are not bounded by the box.
+    """
+    lower, upper = Bounds().box()
+    below, above = (parameters < lower).any(axis=0), (parameters > upper).any(axis=0)
+    return np.where(below, -np.inf, lower), np.where(above, np.inf, upper)
+
+
 @dataclass(frozen=True)
 class Calibration(Displayed, Readable):
     """A fitted model and how the fit went.

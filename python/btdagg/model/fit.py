@@ -38,7 +38,7 @@ from btdagg.model.davidson import DavidsonModel, labelled_counts
 from btdagg.model.design import Design, GradesDesign, PairsDesign, Rows, nothing_believed
 from btdagg.model.grades import GradeModel
 from btdagg.model.prior import WEAK_SHARE, Neighbour, Prior, fit_prior
-from btdagg.model.sandwich import LabelsAlone
+from btdagg.model.sandwich import LabelsAlone, drps, probabilities
 from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.join import join, with_task
@@ -386,13 +386,11 @@ def calibrated_items(
             paper = {"at_bounds": ("beta",)}
         doubts = _doubts(model, prior, shares, n_labels, n_effective, counts, outcomes)
         doubts += () if converged else (remarks.no_convergence("a fit"),)
-    alone = None
+    alone, losses = None, (math.nan, math.nan)
     if n_labels:
         alone = LabelsAlone(design, counts, columns, outcomes, groups, n_effective, theta)
-    losses = math.nan, math.nan
-    if n_labels:
         losses = _losses_of(model, design, (counts, columns, outcomes[None]), theta)
-    calibration = Calibration(
+    return Calibration(
         model,
         n_labels,
         max_votes,
@@ -404,7 +402,6 @@ def calibrated_items(
         _alone=alone,
         **paper,
     )
-    return calibration
 
 
 class Fits(NamedTuple):
@@ -622,18 +619,16 @@ def _losses_of(
 ) -> tuple[float, float]:
     """Return the mean DRPS and log loss of labels."""
     values, (weights,) = design.rows(*labelled)
-    logits = values @ theta
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    p = odds / odds.sum(axis=1, keepdims=True)
-    size = weights.sum(axis=1, keepdims=True)
-    below, given = p.cumsum(axis=1)[:, :-1], weights.cumsum(axis=1)[:, :-1]
-    drps = (size * below**2 - 2 * below * given + given).sum() / size.sum()
+    size = weights.sum(axis=1).sum()
     if isinstance(model, DavidsonModel) and not model.covariates:
         plain = replace(model, provenance=None, label_scale=PAIRS, scale=PAIRS)
-        drps = plain.drps(labelled[0], None, labelled[2][0])  # which is exact
+        mean = plain.drps(labelled[0], None, labelled[2][0])  # which is exact
+    else:
+        mean = drps(values, weights, theta) / size
+    p = probabilities(values, theta)
     with np.errstate(divide="ignore"):
-        log_loss = -np.where(weights > 0, weights * np.log(p), 0.0).sum() / size.sum()
-    return float(drps), float(log_loss)
+        log_loss = -np.where(weights > 0, weights * np.log(p), 0.0).sum() / size
+    return float(mean), float(log_loss)
 
 
 def _doubts(

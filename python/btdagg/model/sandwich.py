@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from btdagg import _core
+from btdagg.model.calibration import PARAMETERS, box_around
 from btdagg.model.intervals import ParameterInterval, as_level
 
 if TYPE_CHECKING:
@@ -19,17 +20,22 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PARAMETERS = ("beta", "nu", "gamma")
 _WIDE = 100.0  # standard deviation of parameters of which nothing is believed
 _STEPS = 3
 _NEAR = 64.0  # scales of a covariate, beyond which a weight has no end
 
 
+def probabilities(values: Floats, theta: Floats) -> Floats:
+    """Return the probabilities of labels, (n, K), of rows of a design, (n, K, p)."""
+    logits = values @ theta
+    p: Floats = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
+
 def drps(values: Floats, weights: Floats, theta: Floats) -> float:
     """Return the DRPS of items, summed with the weights of their labels."""
-    logits = values @ theta
-    p = np.exp(logits - logits.max(axis=1, keepdims=True))
-    below = (p / p.sum(axis=1, keepdims=True)).cumsum(axis=1)[:, :-1]
+    below = probabilities(values, theta).cumsum(axis=1)[:, :-1]
     size, shares = weights.sum(axis=1, keepdims=True), weights.cumsum(axis=1)[:, :-1]
     return float((size * below**2 - 2 * below * shares + shares).sum())
 
@@ -40,15 +46,19 @@ def drps_derivatives(values: Floats, weights: Floats, theta: Floats) -> tuple[Fl
     `values` are rows of a design, (n, K, p), and `weights` those of their labels, (n, K). The
     curvature is that where forecasts are right (Gauss-Newton).
     """
-    logits = values @ theta
-    p = np.exp(logits - logits.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
+    p = probabilities(values, theta)
     slopes = p[..., None] * (values - np.einsum("nk,nkp->np", p, values)[:, None])
     below, slopes = p.cumsum(axis=1)[:, :-1], slopes.cumsum(axis=1)[:, :-1]
     size = weights.sum(axis=1)
     away = weights.cumsum(axis=1)[:, :-1] - size[:, None] * below
     curvature = np.einsum("nkp,nkq->npq", slopes, slopes) * size[:, None, None]
     return 2 * np.einsum("nk,nkp->np", away, slopes), 2 * curvature
+
+
+def _ridge(whole: Floats) -> Floats:
+    """What makes a sum of curvatures regular, (p, p)."""
+    ridge: Floats = (1e-12 * np.trace(whole) + 1e-300) * np.eye(len(whole))
+    return ridge
 
 
 def standard_errors(
@@ -76,29 +86,22 @@ def standard_errors(
         for total, values in zip(sums, (scores, information), strict=True):
             np.add.at(total, groups, values)
         scores, information = sums
-    n_groups, p = scores.shape
+    n_groups = len(scores)
     # A number that one group alone tells has no error: the ridge makes it huge.
-    ridge = (1e-12 * np.trace(whole) + 1e-300) * np.eye(p)
-    steps = np.linalg.solve(whole - information + ridge, scores[..., None])[..., 0]
+    steps = np.linalg.solve(whole - information + _ridge(whole), scores[..., None])[..., 0]
     errors: Floats = np.sqrt((n_groups - 1) / n_groups * (steps**2).sum(axis=0))
     return errors
 
 
-def expected_errors(values: Floats, weights: Floats, theta: Floats) -> Floats:
-    """Return the standard errors of p numbers that labels drawn from the model would have."""
-    logits = values @ theta
-    p = np.exp(logits - logits.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    n_labels = p.shape[1]
-    each = np.broadcast_to(np.eye(n_labels), (len(p), n_labels, n_labels))
-    size = weights.sum(axis=1)[:, None, None]
-    scores, curvature = zip(
-        *(drps_derivatives(values, each[:, k] * size[:, 0], theta) for k in range(n_labels)),
-        strict=True,
-    )
-    whole = curvature[0].sum(axis=0)
-    ridge = (1e-12 * np.trace(whole) + 1e-300) * np.eye(len(whole))
-    steps = np.stack(scores, axis=1) @ np.linalg.inv(whole + ridge)
+def expected_errors(values: Floats, weights: Floats, theta: Floats, whole: Floats) -> Floats:
+    """Return the standard errors of p numbers that labels drawn from the model would have.
+
+    `whole` is the curvature of all items, (p, p), which depends on no label.
+    """
+    p = probabilities(values, theta)
+    size = weights.sum(axis=1, keepdims=True)
+    scores = [drps_derivatives(values, size * label, theta)[0] for label in np.eye(p.shape[1])]
+    steps = np.stack(scores, axis=1) @ np.linalg.inv(whole + _ridge(whole))
     errors: Floats = np.sqrt(np.einsum("nk,nkp->p", p, steps**2))
     return errors
 
@@ -127,15 +130,14 @@ class LabelsAlone:
             theta, least = told, loss
             scores, curvature = drps_derivatives(values, self.weights, theta)
             whole = curvature.sum(axis=0)
-            ridge = (1e-12 * np.trace(whole) + 1e-300) * np.eye(len(whole))
-            told = theta + np.linalg.solve(whole + ridge, scores.sum(axis=0))
+            told = theta + np.linalg.solve(whole + _ridge(whole), scores.sum(axis=0))
         n_units = self.n_effective
         if self.groups is not None:
             n_units = min(n_units, self.groups.max() + 1.0)
         # A few labels may be all as the model has them, and then seem to vary by nothing.
         errors = np.maximum(
             standard_errors(scores, curvature, self.groups),
-            expected_errors(values, self.weights, theta),
+            expected_errors(values, self.weights, theta, whole),
         )
         return told, errors, max(n_units - len(told), 1.0)
 
@@ -161,16 +163,13 @@ class LabelsAlone:
 
         They end at the paper's box where the model is in it.
         """
-        from btdagg.model.calibration import Bounds
-
         names = {name: place for place, name in enumerate(self.design.names)}
         if not {"beta", "eta0", "gamma"} <= names.keys():
             return {}
         # From the model: where labels are few, those of least DRPS are at its bounds.
         _, low, high = self._ends(level, self.theta)
-        lower, upper = Bounds().box()
         own = self.theta[[names[of] for of in ("beta", "eta0", "gamma")]]
-        lower, upper = np.where(own < lower, -np.inf, lower), np.where(own > upper, np.inf, upper)
+        lower, upper = box_around(own[None])
         intervals = {}
         for place, (name, of) in enumerate(zip(PARAMETERS, ("beta", "eta0", "gamma"), strict=True)):
             ends = np.clip([low[names[of]], high[names[of]]], lower[place], upper[place]).tolist()
