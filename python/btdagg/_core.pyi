@@ -167,6 +167,9 @@ class Panel:
     def predict_proba(
         self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]: ...
+    def risks(
+        self, /, counts: NDArray[Any], n_threads: int, offsets: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]: ...
 
 @final
 class Refits:

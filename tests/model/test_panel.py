@@ -231,3 +231,21 @@ def test_columns_of_sql_are_three_of_its_own_for_each_judge():
     for columns in (names[:1], (names[0], names[0], names[2]), (*names[:2], ("g", "h"))):
         with refused("columns", expected="three of its own for each"):
             model.to_sql("duckdb", columns=dict(zip(model.judges, columns, strict=False)))
+
+
+def test_a_panel_and_grades_do_all_that_every_model_does():
+    counts, labels = panel_of(60, 2, 4)
+    panel = quiet(counts, labels).model
+    grades = btdagg.GradeModel(2, cuts=(1.5, 2.5), scale=btdagg.Scale(range(1, 4)))
+    for model, items in ((panel, counts), (grades, counts[:, 0])):
+        decided, risks = model.decide(items), model.risks(items)
+        assert [model.decide_one(*item) for item in items.tolist()] == decided.tolist()
+        assert (model.decide(items, n_threads=2) == decided).all()
+        assert (model.risks(items, n_threads=2) == risks).all()
+        distances = np.abs(np.subtract.outer(*[model.label_scale.floats] * 2))
+        expected = model.predict_proba(items, n_threads=2) @ distances
+        assert risks == pytest.approx(expected, abs=1e-14)
+    with refused("plus", got="a", expected="columns"):
+        panel.to_sql("duckdb", plus="a")
+    with refused("columns", got={}, expected="mean"):
+        grades.to_sql("duckdb", columns={})

@@ -12,6 +12,7 @@ import pytest
 import btdagg
 from btdagg import _core, reference
 from btdagg.datasets import REGIMES, simulate
+from refusals import refused
 
 REGIME = REGIMES["rb2-factuality"]
 
@@ -327,3 +328,26 @@ def test_calibrations_are_pickled():
         assert again.model.provenance == calibration.model.provenance
         assert again.shares == calibration.shares
         assert again.intervals() == calibration.intervals()
+
+
+def test_parts_and_weights_of_another_shape_are_refused():
+    prior = _core.Prior.of_pairs([8.0])
+    with refused("means", expected="[2, 3]"):
+        _core.Prior(np.ones(2), np.zeros((1, 3)), np.zeros((2, 3, 3)), [0.0] * 3)
+    with refused("covariances", expected="[2, 3, 3]"):
+        prior.with_neighbours(np.zeros((2, 3)), np.zeros((1, 3, 3)), 0.1)
+    with refused("weights", expected="[2, 3]"):
+        prior.posteriors(np.zeros((2, 3, 3)), np.zeros((1, 3, 2)), 1)
+
+
+def test_a_model_says_for_which_numbers_of_votes_it_had_labels():
+    counts, labels = drawn(40)
+    few = np.array([[1, 0, 1], [0, 2, 0], [1, 1, 3]])
+    origin = quiet(np.vstack([counts, few]), [*labels, 0, 0, 1]).model.provenance
+    assert origin.votes_of_labels == (2, 5, 8)
+    assert str(origin) == "2 to 8 votes an item, 43 labels"
+    assert origin.differences(few) == origin.differences(counts) == origin.other_number(5) == ()
+    assert len(origin.differences([[1, 0, 0]])) == len(origin.other_number(3)) == 1
+    assert quiet(counts, labels).model.provenance.votes_of_labels == ()
+    again = btdagg.votes.Provenance.from_dict(json.loads(json.dumps(origin.as_dict())))
+    assert again == origin

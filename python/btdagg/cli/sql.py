@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -51,8 +50,7 @@ def sql(
     """
     fitted = model_or_panel(model)
     covariates = [covariate.name for covariate in fitted.covariates]
-    parameters = signature(fitted.to_sql).parameters
-    counts = [name for name in ("minus", "tie", "plus", "mean") if name in parameters]
+    counts = [] if fitted.judges else [*fitted.COLUMNS]
     named: dict[str, str] = {}
     for name, column in parse_pairs(keys, "keys"):
         allowed = [*counts, *covariates]

@@ -40,9 +40,10 @@ from btdagg.estimates.vote_profile import VoteProfile
 from btdagg.estimates.weighted_bound import weighted_bound
 from btdagg.evaluation.significance import of_one_look
 from btdagg.model.covariates import columns_for, known_of
-from btdagg.model.davidson import DavidsonModel, FittedModel
+from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.intervals import as_level
+from btdagg.model.model import Model
 from btdagg.model.panel import PanelModel
 from btdagg.remarks import Remark
 from btdagg.result import Curve, CurveFigure, Entry, Panel, Result, ResultTable, Row
@@ -72,7 +73,7 @@ _LIKELY = 0.8  # chance that the forecast number of labels is enough
 _CORRECTIONS = (1.0, 0.5)  # standard deviations of the level and slope of a model's log odds
 _EIGHTHS = 8  # parts of a vote in which votes to come are tried, where votes have a strength
 
-_MODELS: dict[str, type[FittedModel]] = {
+_MODELS: dict[str, type[Model]] = {
     kind.FILE.name: kind for kind in (DavidsonModel, PanelModel, GradeModel)
 }
 
@@ -315,7 +316,7 @@ class Certificate(SavedAsJson, Drawn, Result):
 
     def values(self) -> dict[str, Any]:
         """Return the certificate and its model."""
-        saved = of_kind(self.model, FittedModel, "model", "a model of btdagg, which can be saved")
+        saved = of_kind(self.model, Model, "model", "a model of btdagg, which can be saved")
         values = super().values()
         # The model comes last: a file is told by its first format.
         for name in ("model", "scale", "label_scale"):

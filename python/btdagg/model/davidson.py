@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.display import Displayed, picture
-from btdagg._util.errors import InputError, expect
-from btdagg._util.files import MADE_ANEW, FileFormat, SavedAsJson
+from btdagg._util.display import picture
+from btdagg._util.errors import expect
+from btdagg._util.files import FileFormat
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
     as_counts,
@@ -24,14 +24,15 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
-from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
+from btdagg.model.covariates import Covariate, weights_in_words
+from btdagg.model.model import Model
 from btdagg.model.tables import fitted_to, parameters_table
 from btdagg.result import ResultTable
 from btdagg.votes.provenance import Provenance, warn_of
-from btdagg.votes.scale import PAIRS, Scale, require_alike, scale_from
+from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -49,91 +50,8 @@ class Features(NamedTuple):
     t: NDArray[np.float64]
 
 
-class FittedModel(SavedAsJson, Displayed):
-    """A model saved with its numbers and with what it was fitted to."""
-
-    SAVED: ClassVar[tuple[str, ...]]
-    OPTIONAL: ClassVar[tuple[str, ...]] = ()  # saved unless None
-    scale: Scale
-    label_scale: Scale
-    provenance: Provenance | None
-    judges: tuple[str, ...] = ()  # of a panel
-    covariates: tuple[Covariate, ...] = ()
-    # The points and their distance where they are not those that the core decides by.
-    _points: ClassVar[NDArray[Any] | None] = None
-    _unit: ClassVar[float] = 1.0
-
-    @property
-    def foresees(self) -> bool:
-        """Whether the chances of votes to come can be told: not where they depend on covariates."""
-        return not self.covariates
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        """Names of the columns of probabilities, after ``p_``."""
-        return tuple(self.label_scale.columns)
-
-    def tables(self) -> tuple[ResultTable, ...]:
-        """Return the fitted numbers."""
-        return (self.parameters(),)
-
-    if TYPE_CHECKING:
-
-        def parameters(self, note: str = "", intervals: Any = None) -> ResultTable:
-            """Return the fitted numbers as a table."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers and the provenance, if there is one, as plain values."""
-        origin = {} if self.provenance is None else {"provenance": self.provenance.as_dict()}
-        values = {name: getattr(self, name) for name in self.SAVED}
-        plain = {k: v.as_dict() if isinstance(v, Scale) else v for k, v in values.items()}
-        written = {k: v for k, v in plain.items() if v != PAIRS.as_dict()}  # what is usual goes
-        optional = {name: getattr(self, name) for name in self.OPTIONAL}
-        written |= {name: value for name, value in optional.items() if value is not None}
-        if self.covariates:
-            written["covariates"] = [covariate.as_dict() for covariate in self.covariates]
-        return {**written, **origin}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Self:
-        """Return the model from the fields of `as_dict`."""
-        scales = {"scale": PAIRS, "label_scale": PAIRS} | fields
-        if scales.keys() - {"provenance", "covariates", *cls.OPTIONAL} != set(cls.SAVED):
-            expected = f"{sorted(cls.SAVED)}; {MADE_ANEW}"
-            raise InputError(argument="fields", got=sorted(fields), expected=expected)
-        return cls(**scales)
-
-    def __post_init__(self) -> None:
-        scale = scale_from(self.scale, "scale")
-        label_scale = scale_from(self.label_scale or scale, "label_scale")
-        require_alike(scale, label_scale)
-        self.__dict__.update(scale=scale, label_scale=label_scale)
-        made = (
-            Covariate(**covariate) if isinstance(covariate, dict) else covariate
-            for covariate in self.covariates
-        )
-        self.__dict__.update(covariates=tuple(made))
-        if label_scale.mirrored and label_scale != PAIRS:
-            unit = label_scale.points[1] - label_scale.points[0]
-            self.__dict__.update(_points=label_scale.labels, _unit=unit)
-        if not isinstance(self.provenance, Provenance | None):
-            object.__setattr__(self, "provenance", Provenance.from_dict(self.provenance))
-
-    def require_votes_alone(self, user: str) -> None:
-        """Refuse a model that needs covariates for who has votes alone."""
-        names = ", ".join(covariate.name for covariate in self.covariates)
-        expected = f"a model without covariates for {user}; this one needs {names} of each item"
-        expect(not self.covariates, "model", f"one with {names}", expected)
-
-    def _labels(self, decided: Any) -> Any:
-        return decided if self._points is None else self._points[decided + 1]
-
-    def _errors(self, errors: Any) -> Any:
-        return errors if self._points is None else errors * self._unit
-
-
 @dataclass(frozen=True)
-class DavidsonModel(FittedModel):
+class DavidsonModel(Model):
     """Bradley-Terry-Davidson model of labels given vote counts.
 
     A frozen value: equal by its numbers, hashable, picklable, saved as versioned JSON.
@@ -189,6 +107,7 @@ class DavidsonModel(FittedModel):
     FILE: ClassVar[FileFormat] = MODEL_FILE
     NUMBERS: ClassVar[tuple[str, ...]] = ("beta", "eta0", "gamma", "alpha", "kappa")
     SAVED = (*NUMBERS, "scale", "label_scale")
+    COLUMNS = ("minus", "tie", "plus")
     OPTIONAL = ("usual_votes",)
 
     beta: float
@@ -252,26 +171,7 @@ class DavidsonModel(FittedModel):
         """Draw the decision of each way to vote; by default the model's `n_votes`, at most 50."""
         return picture(self, n_votes)
 
-    def decide(
-        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
-    ) -> NDArray[np.int8]:
-        """Label of least expected absolute error for each item, (n,): -1, 0 or +1.
-
-        `covariates` are the model's, (n,) columns by name, a data frame, or an (n, d) array in its
-        order. NaN is a missing value, which counts as 0.
-        """
-        of_items = self._of_items(counts, covariates, n_threads)
-        labels: NDArray[Any] = self._labels(self._kernel.decide(*of_items))
-        return labels
-
-    def _of_items(
-        self, counts: ArrayLike, covariates: Any, n_threads: int
-    ) -> tuple[NDArray[Any], int, NDArray[np.float64] | None]:
-        array = self._checked(counts)
-        n_threads = as_integer(n_threads, "n_threads", 1)
-        return array, n_threads, offsets_of(self, covariates, len(array))
-
-    def _checked(self, counts: ArrayLike) -> NDArray[Any]:
+    def _read(self, counts: ArrayLike) -> NDArray[Any]:
         origin = self.provenance
         array = as_counts(counts_alone(counts))
         n_votes = None if origin is None else origin.n_votes
@@ -279,30 +179,14 @@ class DavidsonModel(FittedModel):
             warn_of(origin.differences(array))
         return array
 
-    def decide_one(
+    def decide_one(  # type: ignore[override]  # by name as well
         self, minus: int, tie: int, plus: int, *, covariates: Mapping[str, float] | None = None
     ) -> float:
         """Label of one item from its three counts, and its covariates if the model has any."""
         if self.covariates or covariates is not None:
-            columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
-            decided: float = self.decide([[minus, tie, plus]], covariates=columns)[0].item()
-            return decided
+            return super().decide_one(minus, tie, plus, covariates=covariates)
         label = self._kernel.decide_one(minus, tie, plus)
         return label if self._points is None else self._points[label + 1].item()
-
-    def predict_proba(
-        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
-    ) -> NDArray[np.float64]:
-        """Probabilities of -1, 0 and +1 for each item, (n, 3); covariates are as in `decide`."""
-        return self._kernel.predict_proba(*self._of_items(counts, covariates, n_threads))
-
-    def risks(
-        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
-    ) -> NDArray[np.float64]:
-        """Expected absolute error of answering -1, 0 and +1 for each item, (n, 3)."""
-        of_items = self._of_items(counts, covariates, n_threads)
-        risks: NDArray[np.float64] = self._errors(self._kernel.risks(*of_items))
-        return risks
 
     def features(self, counts: ArrayLike, *, n_threads: int = 1) -> Features:
         """Margin feature s and tie feature t of each item, each (n,), in natural-log units."""
@@ -361,55 +245,6 @@ class DavidsonModel(FittedModel):
         n_votes = as_integer(n_votes, "n_votes", 0, 2**64 - 1)
         is_constant = not any(covariate.weight for covariate in self.covariates)
         return is_constant and self._kernel.always_ties(n_votes)
-
-    def to_sql(
-        self,
-        dialect: str,
-        *,
-        minus: str | Sequence[str] = "minus",
-        tie: str | Sequence[str] = "tie",
-        plus: str | Sequence[str] = "plus",
-        covariates: Mapping[str, str | Sequence[str]] | None = None,
-        probabilities: bool = False,
-    ) -> str:
-        """Return the decision as one SQL expression over three columns of counts.
-
-        Its value is -1, 0 or 1, or NULL if a count is NULL or negative.
-
-        Parameters
-        ----------
-        dialect : str
-            SQL dialect: duckdb, postgresql, sqlite, spark or clickhouse.
-        minus, tie, plus : str or sequence of str
-            Columns of the counts, of any integer type, quoted; several parts are a qualified name
-            such as ``("v", "minus")``.
-        covariates : mapping of str to str or sequence of str, optional
-            Columns of covariates that are not called as in the model; NULL is a missing value. A
-            standing is a column too, such as a difference of two joined by system.
-        probabilities : bool
-            Return instead the columns of a query, named `label`, `p_minus`, `p_tie` and `p_plus`.
-
-        Notes
-        -----
-        It compares as `decide` does, with the same allowance for rounding, in 64-bit floats. The
-        two can differ only if two risks differ by no more than about the rounding error of a float.
-
-        Examples
-        --------
-        >>> model = DavidsonModel(beta=1.2, eta0=2.0, gamma=0.8)
-        >>> query = f"SELECT item, {model.to_sql('duckdb')} AS label FROM counts"
-        """
-        from btdagg.model.sql.decisions import to_sql
-
-        return to_sql(
-            self,
-            dialect,
-            minus=minus,
-            tie=tie,
-            plus=plus,
-            covariates=covariates,
-            probabilities=probabilities,
-        )
 
 
 def as_votes(n_votes: float, name: str) -> float:

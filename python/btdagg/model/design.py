@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.validation import distinct_rows
+from btdagg._util.validation import distinct_rows, totals
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.model.panel import PanelModel
@@ -43,13 +43,14 @@ def usual_number(counts: NDArray[Any], times: Floats | None = None) -> float:
 
     `times` is how often each row occurs, by default once.
     """
-    totals = counts.sum(axis=1)
-    whole = np.rint(totals)
-    totals = np.where(np.abs(totals - whole) <= 1e-9 * whole, whole, totals)
-    has_votes = totals > 0
-    values, place = np.unique(totals[has_votes], return_inverse=True)
-    number = np.bincount(place, None if times is None else times[has_votes])
-    return float(values[len(values) - 1 - number[::-1].argmax()]) if len(values) else 1.0
+    sizes = totals(counts)
+    if sizes.dtype.kind == "f":
+        whole = np.rint(sizes)
+        sizes = np.where(np.abs(sizes - whole) <= 1e-9 * whole, whole, sizes)
+    first, place = distinct_rows(sizes)
+    number = np.bincount(place, times) * (sizes[first] > 0)
+    most = len(first) - 1 - number[::-1].argmax()
+    return float(sizes[first[most]]) or 1.0
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,9 @@ class PairsDesign:
         several = counts[:, heard] if self.judges else counts[:, None]
         columns = []
         for usual, of_judge in zip(self.usual_votes, several.swapaxes(0, 1), strict=True):
-            plain = DavidsonModel(0.0, 0.0, 0.0, self.alpha, self.kappa, usual_votes=usual)
-            columns.append(plain.features(np.ascontiguousarray(of_judge)))
-        s, t = (np.stack(both, axis=1) for both in zip(*columns, strict=True))
+            plain = _core.Model(0.0, 0.0, 0.0, self.alpha, self.kappa, usual)
+            columns.append(plain.features(np.ascontiguousarray(of_judge), 1))
+        s, t = np.stack(columns, axis=2).swapaxes(0, 1)
         absent = several.sum(axis=2) == 0
         n_present = np.maximum(len(heard) - absent.sum(axis=1, keepdims=True), 1)
         s += absent * (s.sum(axis=1, keepdims=True) / n_present)  # features of an absent one are 0
@@ -120,6 +121,10 @@ class PairsDesign:
 
     def rows(self, counts: NDArray[Any], known: Floats, weights: Floats) -> Rows:
         """Return distinct rows with the weights of their labels; a mirrored one is the same row."""
+        if not known.size and _are_whole(weights):
+            # Equal counts are joined first, which is exact: features of all items take longer.
+            first, weights = _merged(tuple(counts.reshape(len(counts), -1).T), weights)
+            counts, known = counts[first], known[first]
         s, t = self._features(counts)
         sides, ties = np.hstack([s, known]) + 0.0, np.column_stack([np.ones(len(t)), t])
         lead = np.zeros(len(sides))
@@ -271,10 +276,17 @@ def nothing_believed(design: Design, rows: Rows, weak: _core.Prior) -> _core.Pri
     return _core.Prior(shares, means, np.stack([wide] * len(means)), weak.least)
 
 
+def _are_whole(weights: Floats) -> bool:
+    return bool((weights == np.rint(weights)).all())
+
+
 def _merged(columns: tuple[Floats, ...], weights: Floats) -> tuple[NDArray[np.intp], Floats]:
     """Return where each distinct row is first, and weights, (m, n, K), summed by distinct rows."""
     first, place = distinct_rows(*columns)
     m, n, k = weights.shape
+    if m == 1 and _are_whole(weights):  # whole numbers have the same sum in any order
+        of_labels: list[Any] = [np.bincount(place, column, len(first)) for column in weights[0].T]
+        return first, np.stack(of_labels, axis=1)[None]
     flat = weights.transpose(1, 0, 2).reshape(n, m * k)
     # In an order of their own, so that no sum depends on that of the items.
     order = np.lexsort((*flat.T[: 3 * k], place))

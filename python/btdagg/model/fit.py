@@ -24,6 +24,7 @@ from btdagg._util.validation import (
     names_of_judges,
     require_rows,
     same_length,
+    totals,
 )
 from btdagg.model.calibration import (
     FEWEST,
@@ -176,8 +177,9 @@ def calibrate(
     prior : "weak", Prior or None
         Prior: built-in values for judges in general (``"weak"``), or from neighbours
         (`btdagg.fit_prior`; for grades a list of their models). None is the paper's fit, for grades
-        and panels a prior so wide that it says nothing. With a prior, `labels` and `weights` may be
-        left out: the counts of unlabelled items then only say how often each occurs.
+        a prior so wide that it says nothing; covariates keep the prior of their weights. With a
+        prior, `labels` and `weights` may be left out: the counts of unlabelled items then only say
+        how often each occurs.
     alpha, kappa : float
         Smoothing constants of the margin and the tie feature, of pairs.
     bounds : Bounds, optional
@@ -347,11 +349,11 @@ def calibrated_items(
     n_threads = as_integer(n_threads, "n_threads", 1)
     counts = _counts_of(items, is_panel=is_panel)
     outcomes, n_effective = _outcomes(rows, needs_one=is_panel or not is_of_pairs)
-    has_weight = outcomes.sum(axis=1) > 0 if n_effective else np.ones(len(counts), dtype=np.bool_)
+    has_weight = totals(outcomes) > 0 if n_effective else np.ones(len(counts), dtype=np.bool_)
     n_labels = int(has_weight.sum()) if n_effective else 0
-    counts, outcomes = counts[has_weight], outcomes[has_weight]
     columns = np.empty((len(items), 0)) if known is None else known.columns
-    columns = columns[has_weight]
+    if not has_weight.all():
+        counts, outcomes, columns = (of[has_weight] for of in (counts, outcomes, columns))
     covariates = () if known is None else known.covariates
     design: Design
     if is_of_pairs:
@@ -361,24 +363,23 @@ def calibrated_items(
         design = PairsDesign.of(counts, *smoothing, *scales, covariates, judges=names)
     else:
         design = GradesDesign(*scales, covariates)
-    totals = counts.sum(axis=-1)
-    max_votes = math.ceil(totals.max() - 1e-6)
+    sizes = totals(counts)
+    max_votes = math.ceil(sizes.max() - 1e-6)
     origin = items.provenance if provenance is None else provenance
-    origin = origin.of_fit(max_votes, n_labels)
+    origin = origin.of_fit(max_votes, n_labels, _numbers(sizes) if n_labels else ())
     groups = None if items.group is None else as_groups(items.group, "counts", len(items))
     if groups is not None:
         groups = np.unique(groups[has_weight], return_inverse=True)[1].reshape(-1)
     about = [] if known is None else [*known.remarks]
     paper: dict[str, Any] = {}
+    fitted_rows = design.rows(counts, columns, (outcomes if n_labels else outcomes + 1.0)[None])
     if prior is None and isinstance(design, PairsDesign):
-        labelled = (counts, columns, outcomes[None])
-        theta, paper = _of_least_drps(design, rows, labelled, bounds, n_threads)
+        theta, paper = _of_least_drps(design, rows, fitted_rows, bounds, n_threads)
         model: Any = design.model(theta, origin)
         doubts = _of_paper(paper.pop("gathered"), paper.pop("fit"), model)
         converged, shares = paper.pop("converged"), {}
     else:
-        times = None if n_labels else np.ones((1, len(counts), outcomes.shape[1]))
-        fitted = fit(design, counts, columns, outcomes[None], prior, times, n_threads)
+        fitted = fit(design, fitted_rows, prior, n_threads, has_labels=n_labels > 0)
         theta, converged = fitted.parameters[0], bool(fitted.converged[0])
         model = design.model(theta, origin)
         shares = {} if prior is None else fitted.shares_of(0)
@@ -389,7 +390,7 @@ def calibrated_items(
     alone, losses = None, (math.nan, math.nan)
     if n_labels:
         alone = LabelsAlone(design, counts, columns, outcomes, groups, n_effective, theta)
-        losses = _losses_of(model, design, (counts, columns, outcomes[None]), theta)
+        losses = _losses_of(model, counts, outcomes, fitted_rows, theta)
     return Calibration(
         model,
         n_labels,
@@ -402,6 +403,12 @@ def calibrated_items(
         _alone=alone,
         **paper,
     )
+
+
+def _numbers(sizes: NDArray[Any]) -> tuple[int, ...]:
+    """Return the whole numbers of votes among some, if they are several."""
+    distinct = np.unique(np.rint(sizes[sizes > 0.5]).astype(np.int64))
+    return tuple(distinct.tolist()) if len(distinct) > 1 else ()
 
 
 class Fits(NamedTuple):
@@ -419,21 +426,14 @@ class Fits(NamedTuple):
 
 
 def fit(
-    design: Design,
-    counts: NDArray[Any],
-    known: Floats,
-    outcomes: Floats,
-    prior: Any,
-    times: Floats | None = None,
-    n_threads: int = 1,
+    design: Design, rows: Rows, prior: Any, n_threads: int = 1, *, has_labels: bool = True
 ) -> Fits:
-    """Fit a design to items under m weightings of their labels, (m, n, K).
+    """Fit a design to rows of it under each weighting of their labels.
 
-    Without labels, `times` (1, n, K) says how often items occur.
+    Without labels the weights say how often items occur.
     """
-    rows = design.rows(counts, known, outcomes if times is None else times)
     believed = _believed(design, rows, prior)
-    if times is None:
+    if has_labels:
         return Fits(*believed.posteriors(*rows, n_threads))
     occurring = np.ascontiguousarray(rows.weights[0].sum(axis=1))
     none = np.zeros_like(rows.weights)
@@ -478,7 +478,8 @@ def refitted(
         refits = _core.Refits(*cells, alpha, kappa, lower, upper, design.usual_votes[0])
         thetas = refits.fit(of_cells, n_threads)[0]
     else:
-        thetas = fit(design, counts, columns, outcomes, prior, None, n_threads).parameters
+        rows = design.rows(counts, columns, outcomes)
+        thetas = fit(design, rows, prior, n_threads).parameters
         if prior is None and isinstance(design, PairsDesign) and known is not None and not judges:
             thetas = _of_least_drps_beside(design, counts, known, outcomes, thetas, bounds)
     return [design.model(theta) for theta in thetas]
@@ -553,7 +554,7 @@ def _outcomes(rows: FittedItems, *, needs_one: bool) -> tuple[Floats, float]:
 def _of_least_drps(
     design: PairsDesign,
     rows: FittedItems,
-    labelled: tuple[Any, Any, Any],
+    labelled: Rows,
     bounds: Bounds | None,
     n_threads: int,
 ) -> tuple[Floats, dict[str, Any]]:
@@ -563,7 +564,7 @@ def _of_least_drps(
     delta, offsets = np.zeros(0), None
     if design.covariates and known is not None:
         first = design.n_slopes
-        delta = fit(design, *labelled, None).parameters[0][first : first + len(design.covariates)]
+        delta = fit(design, labelled, None).parameters[0][first : first + len(design.covariates)]
         offsets = known.offsets(delta)
     how: dict[str, Any] = {"alpha": design.alpha, "kappa": design.kappa, "offsets": offsets}
     usual = design.usual_votes[0]
@@ -615,14 +616,14 @@ def _of_paper(gathered: Any, found: Any, model: DavidsonModel) -> tuple[Remark, 
 
 
 def _losses_of(
-    model: Any, design: Design, labelled: tuple[Any, Any, Any], theta: Floats
+    model: Any, counts: NDArray[Any], outcomes: Floats, rows: Rows, theta: Floats
 ) -> tuple[float, float]:
     """Return the mean DRPS and log loss of labels."""
-    values, (weights,) = design.rows(*labelled)
+    values, (weights,) = rows
     size = weights.sum(axis=1).sum()
     if isinstance(model, DavidsonModel) and not model.covariates:
         plain = replace(model, provenance=None, label_scale=PAIRS, scale=PAIRS)
-        mean = plain.drps(labelled[0], None, labelled[2][0])  # which is exact
+        mean = plain.drps(counts, None, outcomes)  # to the bit what the model says of them
     else:
         mean = drps(values, weights, theta) / size
     p = probabilities(values, theta)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from btdagg._util.display import Drawn
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.files import MADE_ANEW, FileFormat
 from btdagg._util.validation import as_integer, as_number, counts_alone
-from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
-from btdagg.model.davidson import FittedModel
+from btdagg.model.covariates import Covariate, weights_in_words
+from btdagg.model.model import Model
 from btdagg.model.tables import fitted_to, grades_table
 from btdagg.result import ResultTable
 from btdagg.votes.provenance import Provenance
@@ -34,8 +33,32 @@ GRADES_FILE = FileFormat("btdagg.grades", "model of grades")
 _LARGEST = 1e300
 
 
+class _OfMeans(NamedTuple):
+    """What the core makes of counts by a model's numbers."""
+
+    model: GradeModel
+
+    def means(self, counts: Any, n_threads: int) -> Floats:
+        return _core.grade_means(counts, self.model.scale.floats, n_threads)
+
+    def decide(self, counts: Any, n_threads: int, offsets: Floats | None = None) -> NDArray[Any]:
+        shifts = None if offsets is None else offsets / self.model.beta
+        how = np.array(self.model.thresholds), n_threads, self.model.label_scale.labels, shifts
+        return _core.grade_decisions(counts, self.model.scale.floats, *how)
+
+    def predict_proba(self, counts: Any, n_threads: int, offsets: Floats | None = None) -> Floats:
+        numbers = self.model.beta, self.model.intercepts
+        means = self.means(counts, n_threads)
+        return _core.grade_probabilities(means, *numbers, n_threads, offsets)
+
+    def risks(self, counts: Any, n_threads: int, offsets: Floats | None = None) -> Floats:
+        grades = self.model.label_scale.floats
+        distances = np.abs(grades[:, None] - grades)
+        return np.asarray(self.predict_proba(counts, n_threads, offsets) @ distances)
+
+
 @dataclass(frozen=True)
-class GradeModel(FittedModel, Drawn):
+class GradeModel(Model, Drawn):
     """Adjacent-categories model of people's grades given a judge's.
 
     A frozen value, as `DavidsonModel` is. `btdagg.calibrate` fits it.
@@ -80,6 +103,7 @@ class GradeModel(FittedModel, Drawn):
 
     FILE: ClassVar[FileFormat] = GRADES_FILE
     SAVED = ("beta", "cuts", "scale", "label_scale")
+    COLUMNS = ("mean",)
 
     beta: float
     cuts: tuple[float, ...]
@@ -107,11 +131,6 @@ class GradeModel(FittedModel, Drawn):
         expect(beta * largest <= _LARGEST, "beta", beta, expected)
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "cuts", cuts)
-
-    @property
-    def foresees(self) -> bool:
-        """Whether further votes can be forecast: not those of grades."""
-        return False
 
     def sentence(self) -> str:
         """Return the fitted numbers, and what they say."""
@@ -151,46 +170,14 @@ class GradeModel(FittedModel, Drawn):
 
     def means(self, counts: ArrayLike, *, n_threads: int = 1) -> Floats:
         """Mean vote of each item, (n,)."""
-        array = self.scale.read_counts(counts_alone(counts))
-        return _core.grade_means(array, self.scale.floats, as_integer(n_threads, "n_threads", 1))
+        return self._kernel.means(self._read(counts), as_integer(n_threads, "n_threads", 1))
 
-    def decide(
-        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
-    ) -> NDArray[Any]:
-        """Grade of least expected absolute error for each item, (n,): values of the scale.
+    def _read(self, counts: ArrayLike) -> NDArray[Any]:
+        return self.scale.read_counts(counts_alone(counts))
 
-        Whole grades are int64, or int8 where all are from -1 to 1, as the labels of pairs are.
-        `covariates` are as in `DavidsonModel.decide`; NaN counts as the mean.
-        """
-        array = self.scale.read_counts(counts_alone(counts))
-        n_threads = as_integer(n_threads, "n_threads", 1)
-        return self._decide(array, n_threads, offsets_of(self, covariates, len(array)))
-
-    def _decide(self, counts: Any, n_threads: int, offsets: Floats | None) -> NDArray[Any]:
-        shifts = None if offsets is None else offsets / self.beta
-        how = np.array(self.thresholds), n_threads, self.label_scale.labels, shifts
-        return _core.grade_decisions(counts, self.scale.floats, *how)
-
-    def decide_one(self, *counts: float, covariates: Mapping[str, float] | None = None) -> float:
-        """Grade of one item from its counts, one for each point of the scale of votes."""
-        columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
-        grade: float = self.decide([counts], covariates=columns)[0].item()
-        return grade
-
-    def predict_proba(
-        self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
-    ) -> Floats:
-        """Probabilities of the grades for each item, (n, K); covariates are as in `decide`."""
-        means = self.means(counts, n_threads=n_threads)
-        offsets = offsets_of(self, covariates, len(means))
-        return _core.grade_probabilities(means, self.beta, self.intercepts, n_threads, offsets)
-
-    def risks(self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1) -> Floats:
-        """Expected absolute error of answering each grade for each item, (n, K)."""
-        grades = self.label_scale.floats
-        distances = np.abs(grades[:, None] - grades)
-        p = self.predict_proba(counts, covariates=covariates, n_threads=n_threads)
-        return np.asarray(p @ distances)
+    @property
+    def _kernel(self) -> _OfMeans:
+        return _OfMeans(self)
 
     @property
     def reachable(self) -> dict[float, float]:
@@ -208,30 +195,6 @@ class GradeModel(FittedModel, Drawn):
             for grade, start, (first, end) in spans
             if max(low, first) < end and first <= high
         }
-
-    def to_sql(
-        self,
-        dialect: str,
-        *,
-        mean: str | Sequence[str] = "mean",
-        covariates: Mapping[str, str | Sequence[str]] | None = None,
-        probabilities: bool = False,
-    ) -> str:
-        """Return the decision as one SQL expression over a column of mean votes.
-
-        Its value is a grade, or NULL if the mean is NULL or off the scale of votes. A query has the
-        mean as ``AVG(score)``. The others are as in `DavidsonModel.to_sql`; with `probabilities`
-        there is a column for each grade, such as `p_0` and `p_1`.
-
-        Examples
-        --------
-        >>> from btdagg import PASS_FAIL
-        >>> model = GradeModel(2, cuts=(5.5,), scale=Scale(range(1, 11)), label_scale=PASS_FAIL)
-        >>> query = f"SELECT item, {model.to_sql('duckdb')} AS grade FROM means"
-        """
-        from btdagg.model.sql.decisions import grades_to_sql
-
-        return grades_to_sql(self, dialect, mean, covariates, probabilities=probabilities)
 
     def __str__(self) -> str:
         known = " for an item with average covariates" if self.covariates else ""

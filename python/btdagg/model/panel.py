@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,8 +19,9 @@ from btdagg._util.validation import (
     names_of_judges,
     same_length,
 )
-from btdagg.model.covariates import Covariate, offsets_of, weights_in_words
-from btdagg.model.davidson import DavidsonModel, FittedModel, as_votes
+from btdagg.model.covariates import Covariate, weights_in_words
+from btdagg.model.davidson import DavidsonModel, as_votes
+from btdagg.model.model import Model
 from btdagg.model.tables import fitted_to, parameters_table
 from btdagg.result import ResultTable
 from btdagg.votes.provenance import Provenance, warn_of
@@ -36,7 +36,7 @@ PANEL_FILE = FileFormat("btdagg.panel", "panel")
 
 
 @dataclass(frozen=True)
-class PanelModel(FittedModel, Readable):
+class PanelModel(Model, Readable):
     """Davidson model of the votes of several judges.
 
     A frozen value, as `DavidsonModel` is. `btdagg.calibrate_panel` fits it.
@@ -79,6 +79,7 @@ class PanelModel(FittedModel, Readable):
 
     FILE: ClassVar[FileFormat] = PANEL_FILE
     OPTIONAL = ("usual_votes",)
+    COLUMNS = ("columns",)
     SAVED = (
         *("judges", "beta", "eta0", "gamma", "alpha", "kappa", "unheard"),
         *("scale", "label_scale"),
@@ -137,30 +138,7 @@ class PanelModel(FittedModel, Readable):
         """Whether each judge's votes count, (judges,)."""
         return np.array([name not in self.unheard for name in self.judges])
 
-    def decide(self, counts: ArrayLike, *, covariates: Any = None) -> NDArray[np.int8]:
-        """Label of least expected absolute error, (n,); see `DavidsonModel.decide`."""
-        labels: NDArray[Any] = self._labels(
-            self._kernel.decide(*self._of_items(counts, covariates))
-        )
-        return labels
-
-    def predict_proba(self, counts: ArrayLike, *, covariates: Any = None) -> Floats:
-        """Probabilities of -1, 0 and +1 for each item, (n, 3); raises what `decide` does."""
-        return self._kernel.predict_proba(*self._of_items(counts, covariates))
-
-    def risks(self, counts: ArrayLike, *, covariates: Any = None) -> Floats:
-        """Expected absolute error of answering -1, 0 and +1, (n, 3); raises what `decide` does."""
-        minus, tie, plus = self.predict_proba(counts, covariates=covariates).T
-        risks = np.column_stack([tie + 2 * plus, minus + plus, 2 * minus + tie])
-        return np.asarray(self._errors(risks))
-
-    def _of_items(
-        self, counts: ArrayLike, covariates: Any
-    ) -> tuple[NDArray[Any], int, Floats | None]:
-        rows = self._checked(counts)
-        return rows, 1, offsets_of(self, covariates, len(rows) // len(self.judges))
-
-    def _checked(self, counts: ArrayLike) -> NDArray[Any]:
+    def _read(self, counts: ArrayLike) -> NDArray[Any]:
         rows = as_panel_counts(counts_alone(counts), self.judges).reshape(-1, 3)
         if self.provenance is not None:
             warn_of(self.provenance.differences(rows, fewer=False))
@@ -171,23 +149,3 @@ class PanelModel(FittedModel, Readable):
         usual = self.usual_votes or [None] * len(self.judges)
         judges = zip(self.beta, self.gamma, self.heard.tolist(), usual, strict=True)
         return _core.Panel(list(judges), self.eta0, self.alpha, self.kappa)
-
-    def to_sql(
-        self,
-        dialect: str,
-        *,
-        columns: Mapping[str, tuple[str, str, str]] | None = None,
-        covariates: Mapping[str, str | Sequence[str]] | None = None,
-        probabilities: bool = False,
-    ) -> str:
-        """Return the decision as one SQL expression over three columns of counts per judge.
-
-        Its value is -1, 0 or 1, or NULL if a count is negative or one of a judge's three is NULL;
-        if all three are, the judge is absent. `columns` are minus, tie and plus of each judge, by
-        default ``"minus <judge>"`` and so on. The others are as in `DavidsonModel.to_sql`.
-        """
-        from btdagg.model.sql.decisions import to_sql
-
-        return to_sql(
-            self, dialect, columns=columns, covariates=covariates, probabilities=probabilities
-        )

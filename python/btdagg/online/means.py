@@ -64,7 +64,7 @@ class _MeanRule:
         # With any votes that may come a settled item is decided so, also where it has none.
         counts = counts.astype(np.float64)
         counts[settled, 0] += self._n - totals[settled]
-        return self._model._decide(counts, n_threads, offsets)
+        return self._model._kernel.decide(counts, n_threads, offsets)
 
     def votes_to_ask(
         self, counts: Any, n_threads: int, offsets: Floats | None = None

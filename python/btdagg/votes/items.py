@@ -425,7 +425,8 @@ class Items(Readable):
         """Return the items that have a label, of which there has to be one."""
         rows = np.flatnonzero(self.is_labelled)
         forbid(not len(rows), self.origin.no_labels)
-        some, origin, disputed = self[rows], self.origin, 0
+        some = self if len(rows) == len(self) else self[rows]
+        origin, disputed = self.origin, 0
         facts = some.facts
         if facts.frame is not None:
             disputed = n_disputed(self.facts.frame)

@@ -42,7 +42,9 @@ class Provenance:
     Parameters
     ----------
     n_votes : int, optional
-        Votes per item.
+        Votes per item, the most of any.
+    votes_of_labels : tuple of int
+        The numbers of votes of the labelled items, where they have unequal ones.
     n_labels : int, optional
         Labelled items.
     judge, template, temperature, task : str, number, or several of them
@@ -71,12 +73,15 @@ class Provenance:
     strength: str = ""
     full_margins: tuple[FullMargin, ...] = ()
     ancestry: tuple[str, ...] = ()
+    votes_of_labels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("n_votes", "n_labels"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, as_integer(value, name, 0, 2**64 - 1))
+        numbers = (as_integer(n, "votes_of_labels", 0) for n in self.votes_of_labels)
+        object.__setattr__(self, "votes_of_labels", tuple(numbers))
         for name in COLUMNS:
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         object.__setattr__(self, "full_margins", as_full_margins(self.full_margins))
@@ -100,10 +105,10 @@ class Provenance:
         are_fractions = are_fractions and not votes.schema["minus"].is_integer()
         return origin if are_fractions else replace(origin, strength="none")
 
-    def of_fit(self, n_votes: int, n_labels: int) -> Self:
+    def of_fit(self, n_votes: int, n_labels: int, votes_of_labels: tuple[int, ...] = ()) -> Self:
         """Return it with the numbers of a fit: the votes unless known, and the labels."""
         most = (n_votes or None) if self.n_votes is None else self.n_votes
-        return replace(self, n_votes=most, n_labels=n_labels)
+        return replace(self, n_votes=most, n_labels=n_labels, votes_of_labels=votes_of_labels)
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
@@ -122,7 +127,7 @@ class Provenance:
         }
 
     def __str__(self) -> str:
-        numbers = {"votes an item": self.n_votes, "labels": self.n_labels}
+        numbers = {"votes an item": self._numbers, "labels": self.n_labels}
         parts = [f"{number} {what}" for what, number in numbers.items() if number is not None]
         texts = {name: getattr(self, name) for name in COLUMNS}
         parts += [f"{name} {listing(values, _LISTED)}" for name, values in texts.items() if values]
@@ -157,7 +162,7 @@ class Provenance:
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
                 differences.append(f"items have up to {most:.0f} votes, but {self._fitted_for()}")
-            elif fewer and most < self.n_votes:
+            elif fewer and most < min(self.n_votes, *self.votes_of_labels or (self.n_votes,)):
                 more = f"no item has more than {most:.0f} vote{'s' * bool(most != 1)}"
                 differences.append(f"{more}, but {self._fitted_for()}")
         if votes is not None:
@@ -168,7 +173,7 @@ class Provenance:
 
     def other_number(self, n_votes: int) -> tuple[str, ...]:
         """Return a text if a number of votes per item is not that of the model."""
-        if self.n_votes in (None, n_votes):
+        if self.n_votes in (None, n_votes) or n_votes in self.votes_of_labels:
             return ()
         return (f"{n_votes} votes an item are planned, but {self._fitted_for()}",)
 
@@ -219,7 +224,12 @@ class Provenance:
         return {"strength": self.strength, "full_margin": self.full_margins}
 
     def _fitted_for(self) -> str:
-        return f"the model was fitted for {self.n_votes} votes an item"
+        return f"the model was fitted for {self._numbers} votes an item"
+
+    @property
+    def _numbers(self) -> str | int | None:
+        few = self.votes_of_labels
+        return self.n_votes if len(few) < 2 else f"{few[0]} to {few[-1]}"
 
 
 def warn_of(differences: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect, forbid, of_kind
+from btdagg._util.errors import InputError, expect, of_kind
 from btdagg._util.validation import (
     COUNT_COLUMNS,
     CountsItself,
@@ -391,10 +391,11 @@ def _whole(number: float) -> float:
 
 def require_alike(scale: Scale, label_scale: Scale) -> None:
     """Refuse votes and labels of which only one has two sides."""
+    if scale.mode == label_scale.mode:
+        return
     which, other = ("labels", "votes") if scale.mirrored else ("votes", "labels")
     graded = label_scale if scale.mirrored else scale
-    forbid(
-        scale.mode != label_scale.mode,
+    raise InputError(
         f"{which} are grades, but {other} compare pairs. If {other} are grades too, give their "
         f"scale: {{advice}}. If both compare pairs, give words for the values of {which}",
         advice={"scale" if scale.mirrored else "label_scale": Scale(graded.points)},

@@ -55,4 +55,16 @@ impl Panel {
         let n = rows_of(counts) / self.0.judges().len();
         mapped!(written_rows, self.0, offsets, counts, n, n_threads, probabilities_into)
     }
+
+    /// Expected absolute error of each label for each item.
+    #[pyo3(signature = (counts, n_threads, offsets = None))]
+    fn risks<'py>(
+        &self,
+        counts: &Untyped<'py>,
+        n_threads: usize,
+        offsets: Offsets<'_>,
+    ) -> PyResult<Matrix<'py, f64>> {
+        let n = rows_of(counts) / self.0.judges().len();
+        mapped!(written_rows, self.0, offsets, counts, n, n_threads, risks_into)
+    }
 }

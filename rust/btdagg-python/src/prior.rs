@@ -1,4 +1,4 @@
-use btdagg::{Design, Kind, Part, Posterior};
+use btdagg::{Design, Error, Kind, Part, Posterior};
 use numpy::{PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -39,6 +39,13 @@ fn values_of<'py>(py: Python<'py>, design: &Design) -> PyResult<Matrices<'py, f6
     })
 }
 
+fn shaped(name: &'static str, got: &[usize], wanted: &[usize]) -> PyResult<()> {
+    if got == wanted {
+        return Ok(());
+    }
+    Err(raise(Error::input(name, format!("has shape {got:?}"), format!("{wanted:?}"))))
+}
+
 /// Shares, means and covariances.
 type Parts<'py> = (Vector<'py, f64>, Matrix<'py, f64>, Matrices<'py, f64>);
 
@@ -61,6 +68,8 @@ impl Prior {
         least: Vec<f64>,
     ) -> PyResult<Self> {
         let n = least.len().max(1);
+        shaped("means", means.shape(), &[shares.len(), n])?;
+        shaped("covariances", covariances.shape(), &[shares.len(), n, n])?;
         let (means, covariances) = (by_rows(&means), by_rows(&covariances));
         let parts = means.chunks(n).zip(covariances.chunks(n * n)).zip(by_rows(&shares).to_vec());
         let parts = parts.map(|((mean, covariance), share)| Part {
@@ -92,6 +101,7 @@ impl Prior {
         share: f64,
     ) -> PyResult<Self> {
         let n = parameters.shape()[1].max(1);
+        shaped("covariances", covariances.shape(), &[parameters.shape()[0], n, n])?;
         let (parameters, covariances) = (by_rows(&parameters), by_rows(&covariances));
         let both = parameters.chunks(n).zip(covariances.chunks(n * n));
         let both: Vec<_> = both.map(|(mean, square)| (mean.to_vec(), square.to_vec())).collect();
@@ -142,6 +152,7 @@ impl Prior {
             let &[_, k, n] = array.shape() else { unreachable!("it has three dimensions") };
             Design::new(by_rows(array).into_owned(), k, n).map_err(raise)
         };
+        shaped("weights", &weights.shape()[1..], &design.shape()[..2])?;
         let (rows, others) = (made(&design)?, occurring.as_ref().map(made).transpose()?);
         let times = times.as_ref().map(|times| by_rows(times));
         let occurring = others.as_ref().zip(times.as_deref());

@@ -154,6 +154,19 @@ impl Panel {
         self.map(rows, None, out, execution, probabilities)
     }
 
+    /// Expected absolute error of answering −1, 0 and +1 for every item.
+    ///
+    /// # Errors
+    /// As [`decide_into`](Self::decide_into).
+    pub fn risks_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.map(rows, None, out, execution, |logits| davidson::risks(probabilities(logits)))
+    }
+
     fn map<R: Rows + ?Sized, V: Send>(
         &self,
         rows: &R,
@@ -243,6 +256,19 @@ impl WithOffsets<'_, Panel> {
         execution: Execution<'_>,
     ) -> Result<(), Error> {
         self.model.map(rows, Some(self.offsets), out, execution, probabilities)
+    }
+
+    /// Expected absolute error of answering −1, 0 and +1 for every item.
+    ///
+    /// # Errors
+    /// As [`decide_into`](Self::decide_into).
+    pub fn risks_into<R: Rows + ?Sized>(
+        &self,
+        rows: &R,
+        out: &mut [[f64; 3]],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.model.map(rows, Some(self.offsets), out, execution, |logits| davidson::risks(probabilities(logits)))
     }
 }
 

@@ -67,8 +67,10 @@ class Offset(NamedTuple):
 
 
 def to_sql(model: Any, dialect: str, *, probabilities: bool = False, **columns: Any) -> str:
-    """Return the decision of a model as SQL; see the models' `to_sql`."""
+    """Return the decision of a model as SQL; see `Model.to_sql`."""
     words = dialect_named(dialect)
+    if not model.scale.mirrored:
+        return _grades(model, words, probabilities=probabilities, **columns)
     terms, counted = _terms(model, words, **columns)
     label = _label(terms, words, counted, model.label_scale.points)
     if not probabilities:
@@ -77,11 +79,14 @@ def to_sql(model: Any, dialect: str, *, probabilities: bool = False, **columns: 
     return _select_list(model, words, counted, label, [minus_u, eta, u])
 
 
-def grades_to_sql(
-    model: Any, dialect: str, mean: Name, covariates: Any, *, probabilities: bool = False
+def _grades(
+    model: Any,
+    words: Dialect,
+    *,
+    probabilities: bool,
+    mean: Name = "mean",
+    covariates: Mapping[str, Name] | None = None,
 ) -> str:
-    """Return the decision of a model of grades as SQL; see `GradeModel.to_sql`."""
-    words = dialect_named(dialect)
     offset = Offset.of(model, words, covariates)
     label = _grade(model, words, mean, offset)
     if not probabilities:
