@@ -261,7 +261,6 @@ def labelled_counts(
     alpha: float,
     kappa: float,
     usual_votes: float | None = None,
-    offsets: NDArray[np.float64] | None = None,
 ) -> _core.CalibrationSet:
     """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows."""
     rows = as_counts(counts_alone(counts))
@@ -274,12 +273,6 @@ def labelled_counts(
         same_length("weights", len(weight), "counts", len(rows))
     same_index(counts=counts, labels=labels, weights=weights)
     how = alpha, kappa, usual_votes
-    if offsets is not None:
-        of_labels = np.asarray(weight, dtype=np.float64)
-        if gold is not None:
-            of_labels = (gold[:, None] == np.array([-1, 0, 1])).astype(np.float64)
-            of_labels *= 1.0 if weight is None else np.asarray(weight)[:, None]
-        return _core.CalibrationSet.with_offsets(rows, of_labels, offsets, *how)
     if gold is None:
         assert weight is not None
         return _core.CalibrationSet.soft(rows, weight, *how)

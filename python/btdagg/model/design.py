@@ -121,10 +121,6 @@ class PairsDesign:
 
     def rows(self, counts: NDArray[Any], known: Floats, weights: Floats) -> Rows:
         """Return distinct rows with the weights of their labels; a mirrored one is the same row."""
-        if not known.size and _are_whole(weights):
-            # Equal counts are joined first, which is exact: features of all items take longer.
-            first, weights = _merged(tuple(counts.reshape(len(counts), -1).T), weights)
-            counts, known = counts[first], known[first]
         s, t = self._features(counts)
         sides, ties = np.hstack([s, known]) + 0.0, np.column_stack([np.ones(len(t)), t])
         lead = np.zeros(len(sides))
@@ -274,6 +270,16 @@ def nothing_believed(design: Design, rows: Rows, weak: _core.Prior) -> _core.Pri
     units = design.units(rows)
     wide = _FARTHEST**2 * units @ units.T
     return _core.Prior(shares, means, np.stack([wide] * len(means)), weak.least)
+
+
+def joined(
+    counts: NDArray[Any], known: Floats, weights: Floats
+) -> tuple[NDArray[Any], Floats, Floats]:
+    """Join items of equal counts, where no covariate tells them apart and the sums are exact."""
+    if known.size or not _are_whole(weights):
+        return counts, known, weights
+    first, sums = _merged(tuple(counts.reshape(len(counts), -1).T), weights[None])
+    return counts[first], known[first], sums[0]
 
 
 def _are_whole(weights: Floats) -> bool:

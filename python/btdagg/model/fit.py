@@ -35,8 +35,8 @@ from btdagg.model.calibration import (
     warning,
 )
 from btdagg.model.covariates import KnownOfItems, known_of, without_scales
-from btdagg.model.davidson import DavidsonModel, labelled_counts
-from btdagg.model.design import Design, GradesDesign, PairsDesign, Rows, nothing_believed
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.design import Design, GradesDesign, PairsDesign, Rows, joined, nothing_believed
 from btdagg.model.grades import GradeModel
 from btdagg.model.prior import WEAK_SHARE, Neighbour, Prior, fit_prior
 from btdagg.model.sandwich import LabelsAlone, drps, probabilities
@@ -351,10 +351,11 @@ def calibrated_items(
     outcomes, n_effective = _outcomes(rows, needs_one=is_panel or not is_of_pairs)
     has_weight = totals(outcomes) > 0 if n_effective else np.ones(len(counts), dtype=np.bool_)
     n_labels = int(has_weight.sum()) if n_effective else 0
-    columns = np.empty((len(items), 0)) if known is None else known.columns
+    known = known or KnownOfItems((), np.empty((len(items), 0)), ())
     if not has_weight.all():
-        counts, outcomes, columns = (of[has_weight] for of in (counts, outcomes, columns))
-    covariates = () if known is None else known.covariates
+        counts, outcomes = counts[has_weight], outcomes[has_weight]
+        known = known._replace(columns=known.columns[has_weight])
+    covariates, columns, about = known
     design: Design
     if is_of_pairs:
         names = names_of_judges(judges or items.judges or None, counts.shape[1]) if is_panel else ()
@@ -370,27 +371,35 @@ def calibrated_items(
     groups = None if items.group is None else as_groups(items.group, "counts", len(items))
     if groups is not None:
         groups = np.unique(groups[has_weight], return_inverse=True)[1].reshape(-1)
-    about = [] if known is None else [*known.remarks]
-    paper: dict[str, Any] = {}
-    fitted_rows = design.rows(counts, columns, (outcomes if n_labels else outcomes + 1.0)[None])
+    few, known_few, of_few = joined(counts, columns, outcomes if n_labels else outcomes + 1.0)
+    fitted_rows = design.rows(few, known_few, of_few[None])
+    at_bounds: tuple[str, ...] = ()
+    n_starts, shares = 0, {}
     if prior is None and isinstance(design, PairsDesign):
-        theta, paper = _of_least_drps(design, rows, fitted_rows, bounds, n_threads)
-        model: Any = design.model(theta, origin)
-        doubts = _of_paper(paper.pop("gathered"), paper.pop("fit"), model)
-        converged, shares = paper.pop("converged"), {}
+        expect(n_labels, "labels", None, "labels or soft weights")
+        theta = np.zeros(len(design.names))
+        if design.covariates:
+            theta = fit(design, fitted_rows, None, n_threads).parameters[0]
+        gathered = _gathered(design, few, known, of_few, theta)
+        found = gathered.fit(*_box(bounds), n_threads)
+        theta, converged, n_starts = _beside(design, theta, found), found.converged, found.n_starts
+        at_bounds = _at_bounds(found)
+        model = design.model(theta, origin)
+        doubts = _of_paper(gathered, found, model)
     else:
         fitted = fit(design, fitted_rows, prior, n_threads, has_labels=n_labels > 0)
         theta, converged = fitted.parameters[0], bool(fitted.converged[0])
         model = design.model(theta, origin)
         shares = {} if prior is None else fitted.shares_of(0)
         if is_of_pairs and not is_panel and model.beta <= Bounds().beta[0]:
-            paper = {"at_bounds": ("beta",)}
-        doubts = _doubts(model, prior, shares, n_labels, n_effective, counts, outcomes)
-        doubts += () if converged else (remarks.no_convergence("a fit"),)
+            at_bounds = ("beta",)
+        doubts = _doubts(model, prior, shares, n_labels, counts, outcomes)
+        if not converged:
+            doubts.append(remarks.no_convergence("a fit"))
     alone, losses = None, (math.nan, math.nan)
     if n_labels:
         alone = LabelsAlone(design, counts, columns, outcomes, groups, n_effective, theta)
-        losses = _losses_of(model, counts, outcomes, fitted_rows, theta)
+        losses = _losses_of(model, (few, of_few), fitted_rows, theta)
     return Calibration(
         model,
         n_labels,
@@ -398,10 +407,11 @@ def calibrated_items(
         converged,
         (*doubts, *_of_any_fit(model, shares, n_labels, max_votes), *about),
         *losses,
+        at_bounds=at_bounds,
+        n_starts=n_starts,
         shares=shares,
         n_effective=n_effective,
         _alone=alone,
-        **paper,
     )
 
 
@@ -458,8 +468,8 @@ def refitted(
 
     The usual number of votes of one judge may be known of more items than these.
     """
-    columns = np.empty((len(counts), 0)) if known is None else known.columns
-    covariates = () if known is None else known.covariates
+    known = known or KnownOfItems((), np.empty((len(counts), 0)), ())
+    covariates = known.covariates
     prior = prior_beside(prior, bounds)
     if counts.ndim == 3:
         _require({"prior": prior}, "for a panel", prior=WEAK)
@@ -472,16 +482,20 @@ def refitted(
         design = PairsDesign.of(counts, alpha, kappa, *about)
     if prior is None and isinstance(design, PairsDesign) and not (judges or covariates):
         row, place = np.nonzero(outcomes.any(axis=0))
-        lower, upper = (ends.tolist() for ends in (bounds or Bounds()).box())
         cells = np.ascontiguousarray(counts[row], dtype=np.float64), (place - 1).astype(np.int8)
         of_cells = np.ascontiguousarray(outcomes[:, row, place])
-        refits = _core.Refits(*cells, alpha, kappa, lower, upper, design.usual_votes[0])
+        refits = _core.Refits(*cells, alpha, kappa, *_box(bounds), design.usual_votes[0])
         thetas = refits.fit(of_cells, n_threads)[0]
     else:
-        rows = design.rows(counts, columns, outcomes)
+        rows = design.rows(counts, known.columns, outcomes)
         thetas = fit(design, rows, prior, n_threads).parameters
-        if prior is None and isinstance(design, PairsDesign) and known is not None and not judges:
-            thetas = _of_least_drps_beside(design, counts, known, outcomes, thetas, bounds)
+        if prior is None and isinstance(design, PairsDesign):
+            sets = [
+                _gathered(design, counts, known, weights, theta)
+                for weights, theta in zip(outcomes, thetas, strict=True)
+            ]
+            found = [of.fit(*_box(bounds), 1) for of in sets]
+            thetas = np.stack([_beside(design, *both) for both in zip(thetas, found, strict=True)])
     return [design.model(theta) for theta in thetas]
 
 
@@ -551,79 +565,52 @@ def _outcomes(rows: FittedItems, *, needs_one: bool) -> tuple[Floats, float]:
     return outcomes, float(sizes.sum())
 
 
-def _of_least_drps(
-    design: PairsDesign,
-    rows: FittedItems,
-    labelled: Rows,
-    bounds: Bounds | None,
-    n_threads: int,
-) -> tuple[Floats, dict[str, Any]]:
-    """Return the parameters of the paper's fit, and how it went."""
-    items, weights, known = rows
-    labels = None if rows.labels is None else items.label_scale.sides(rows.labels)
-    delta, offsets = np.zeros(0), None
-    if design.covariates and known is not None:
-        first = design.n_slopes
-        delta = fit(design, labelled, None).parameters[0][first : first + len(design.covariates)]
-        offsets = known.offsets(delta)
-    how: dict[str, Any] = {"alpha": design.alpha, "kappa": design.kappa, "offsets": offsets}
-    usual = design.usual_votes[0]
-    gathered = labelled_counts(items.by_judge, labels, weights, usual_votes=usual, **how)
-    lower, upper = (bounds or Bounds()).box()
-    found = gathered.fit(lower.tolist(), upper.tolist(), n_threads)
+def _gathered(
+    design: PairsDesign, counts: NDArray[Any], known: KnownOfItems, outcomes: Floats, theta: Floats
+) -> _core.CalibrationSet:
+    """Gather items for the paper's fit, beside the weights of covariates that parameters have."""
+    about = design.alpha, design.kappa, design.usual_votes[0]
+    outcomes = np.ascontiguousarray(outcomes)
+    if not design.covariates:
+        return _core.CalibrationSet.soft(counts, outcomes, *about)
+    offsets = known.offsets(theta[1 : 1 + len(design.covariates)])
+    return _core.CalibrationSet.with_offsets(counts, outcomes, offsets, *about)
+
+
+def _beside(design: PairsDesign, theta: Floats, found: Any) -> Floats:
+    """Return parameters with beta, eta0 and gamma of the paper's fit."""
     beta, eta0, gamma = found.parameters
-    hits = zip(PARAMETERS, found.at_bounds, strict=True)
-    outcome = {
-        "converged": found.converged,
-        "n_starts": found.n_starts,
-        "at_bounds": tuple(name for name, hit in hits if hit),
-        "gathered": gathered,
-        "fit": found,
-    }
-    return np.array([beta, *delta, eta0, gamma]), outcome
+    return np.array([beta, *theta[1 : 1 + len(design.covariates)], eta0, gamma])
 
 
-def _of_least_drps_beside(
-    design: PairsDesign,
-    counts: NDArray[Any],
-    known: KnownOfItems,
-    outcomes: Floats,
-    thetas: Floats,
-    bounds: Bounds | None,
-) -> Floats:
-    """Return the parameters of the paper's fit beside the weights of covariates of each fit."""
-    first, n = design.n_slopes, len(design.covariates)
-    lower, upper = (ends.tolist() for ends in (bounds or Bounds()).box())
-    whole, smoothing = np.ascontiguousarray(counts, dtype=np.float64), (design.alpha, design.kappa)
-    found = []
-    for theta, weights in zip(thetas, outcomes, strict=True):
-        delta = theta[first : first + n]
-        about = np.ascontiguousarray(weights), known.offsets(delta), *smoothing
-        items = _core.CalibrationSet.with_offsets(whole, *about, design.usual_votes[0])
-        beta, eta0, gamma = items.fit(lower, upper, 1).parameters
-        found.append([beta, *delta, eta0, gamma])
-    return np.array(found)
-
-
-def _of_paper(gathered: Any, found: Any, model: DavidsonModel) -> tuple[Remark, ...]:
+def _of_paper(gathered: _core.CalibrationSet, found: Any, model: DavidsonModel) -> list[Remark]:
     notes = _unidentified(gathered, model, gamma_is_neutral=found.neutral[2])
     if not found.converged:
         notes.append(remarks.no_convergence())
-    at_bounds = [name for name, hit in zip(PARAMETERS, found.at_bounds, strict=True) if hit]
+    at_bounds = _at_bounds(found)
     if at_bounds:
         notes.append(remarks.at_bounds({name: getattr(model, name) for name in at_bounds}))
-    return tuple(notes)
+    return notes
+
+
+def _box(bounds: Bounds | None) -> tuple[list[float], list[float]]:
+    lower, upper = (bounds or Bounds()).box()
+    return lower.tolist(), upper.tolist()
+
+
+def _at_bounds(found: Any) -> tuple[str, ...]:
+    return tuple(name for name, hit in zip(PARAMETERS, found.at_bounds, strict=True) if hit)
 
 
 def _losses_of(
-    model: Any, counts: NDArray[Any], outcomes: Floats, rows: Rows, theta: Floats
+    model: Any, labelled: tuple[NDArray[Any], Floats], rows: Rows, theta: Floats
 ) -> tuple[float, float]:
     """Return the mean DRPS and log loss of labels."""
     values, (weights,) = rows
     size = weights.sum(axis=1).sum()
     if isinstance(model, DavidsonModel) and not model.covariates:
         plain = replace(model, provenance=None, label_scale=PAIRS, scale=PAIRS)
-        mean = plain.drps(counts, None, outcomes)  # to the bit what the model says of them
+        mean = plain.drps(labelled[0], None, labelled[1])  # to the bit what the model says of them
     else:
         mean = drps(values, weights, theta) / size
     p = probabilities(values, theta)
@@ -637,10 +624,9 @@ def _doubts(
     prior: Any,
     shares: Mapping[str, float],
     n_labels: int,
-    n_effective: float,
     counts: NDArray[Any],
     outcomes: Floats,
-) -> tuple[Remark, ...]:
+) -> list[Remark]:
     """Return what is said of a fit with a prior, or of grades or a panel."""
     notes: list[Remark] = []
     given = outcomes.sum(axis=0) > 0
@@ -652,7 +638,7 @@ def _doubts(
         if given.sum() == 1:
             notes.append(remarks.one_label(points[int(given.argmax())], "the parameters"))
     if not isinstance(model, GradeModel):
-        return tuple(notes)
+        return notes
     has_prior = prior is not None
     if given.sum() == 1:
         notes.append(remarks.unused_grades(str(points[int(given.argmax())]), True, has_prior))
@@ -670,7 +656,7 @@ def _doubts(
             notes.append(remarks.separated_grades())
     if len(model.reachable) == 1 and not model.covariates:
         notes.append(remarks.always_one_grade(next(iter(model.reachable))))
-    return tuple(notes)
+    return notes
 
 
 def _are_separated(means: Floats, outcomes: Floats) -> bool:
