@@ -7,6 +7,7 @@ what is believed of its parameters, and which model these make.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -153,9 +154,10 @@ class PairsDesign:
 
     def model(self, theta: Floats, provenance: Provenance | None = None) -> Any:
         """Return the model of some parameters."""
-        n, d = len(self.usual_votes), len(self.covariates)
-        beta, delta, eta0, gamma = np.split(theta, [n, n + d, n + d + 1])
-        known = tuple(c.weighing(w) for c, w in zip(self.covariates, delta.tolist(), strict=True))
+        n, numbers = len(self.usual_votes), iter(theta.tolist())
+        beta = [*islice(numbers, n)]
+        known = tuple(covariate.weighing(next(numbers)) for covariate in self.covariates)
+        eta0, *gamma = numbers
         common: dict[str, Any] = {
             "alpha": self.alpha,
             "kappa": self.kappa,
@@ -165,8 +167,8 @@ class PairsDesign:
             "covariates": known,
         }
         if not self.judges:
-            numbers = float(beta[0]), float(eta0[0]), float(gamma[0])
-            return DavidsonModel(*numbers, usual_votes=self.usual_votes[0], **common)
+            (one_usual,) = self.usual_votes
+            return DavidsonModel(beta[0], eta0, gamma[0], usual_votes=one_usual, **common)
         of_all = np.zeros((3, len(self.judges)))
         of_all[2] = 1.0
         of_all[:, list(self.heard)] = beta, gamma, self.usual_votes
@@ -176,7 +178,7 @@ class PairsDesign:
         return PanelModel(
             self.judges,
             betas,
-            float(eta0[0]),
+            eta0,
             gammas,
             unheard=unheard,
             usual_votes=usual,
