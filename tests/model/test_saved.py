@@ -38,9 +38,12 @@ def test_files_of_earlier_versions_load_with_every_value():
     tally = OnlineTally.load(SAVED / "tally.state", rule=rule)
     ids, counts = tally.counts()
     assert (ids.tolist(), counts.tolist()) == (["x", "y"], [[1, 0, 1], [0, 1, 0]])
-    # To write it again gives the very file.
-    for name, value in {"model.json": model, "rule.json": rule, "tally.state": tally}.items():
+    # To write it again gives the very file; a state of version 1 is converted.
+    again = OnlineTally.load(SAVED / "tally_2.state", rule=rule)
+    files = {"model.json": model, "rule.json": rule, "tally_2.state": tally}
+    for name, value in {**files, "tally_2.state": again}.items():
         assert as_saved(value) == (SAVED / name).read_bytes()
+    assert tally.to_bytes() == again.to_bytes()
     monitor = DriftMonitor.load(SAVED / "monitor.json")
     assert as_saved(monitor) == (SAVED / "monitor.json").read_bytes()
 

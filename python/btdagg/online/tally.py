@@ -32,22 +32,18 @@ from btdagg.votes.provenance import warn_of
 from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
-_FILE = FileFormat("btdagg.tally", "tally")
+_FILE = FileFormat("btdagg.tally", "tally", 2)
+_FILE_1 = FileFormat("btdagg.tally", "tally")  # whose states are converted
 _MAX_SAMPLE = 4095
 _SIGNS = "-1, 0 or 1, since this tally counts whole votes; for votes with strength use btdagg.tally"
 
 # Integers, or texts as UTF-8 bytes, where the first begins, and where each ends.
 _Ids: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], int, NDArray[np.int64]]"
-# Judge, order and number of the 64 samples of each lane.
-_Lanes: TypeAlias = "list[tuple[str, str, int]]"
-# Ids, whether each was reported, bits by item, lane and label, and the lanes.
-_State: TypeAlias = (
-    "tuple[NDArray[np.int64] | list[str], NDArray[np.bool_], NDArray[np.uint64], _Lanes]"
-)
+_Late: TypeAlias = Literal["refuse", "drop", "list"]
 
 
 @readable
@@ -70,13 +66,26 @@ class Conflict(NamedTuple):
     votes: tuple[int, ...]
 
 
+@readable
+class LateVote(NamedTuple):
+    """A vote that came for an item after that was reported as settled."""
+
+    item: int | str
+    judge: str
+    order: str
+    sample: int | None
+    vote: float
+
+
 class OnlineTally:
     """Counts of items from votes in any order, each sample counted once.
 
     The tally stores the vote of each sample: adding a vote again changes nothing, and merging is a
     union, so neither order nor repetition matters. Two different votes of a sample are a conflict:
-    it counts for neither, and `conflicts` lists it. Votes have no strength (`btdagg.tally` counts
-    those). Ids are listed in ascending order. Methods are thread-safe.
+    it counts for neither, and `conflicts` lists it; where votes are corrected, the last counts.
+    Votes have no strength (`btdagg.tally` counts those). Ids are listed in ascending order. Methods
+    are thread-safe. Memory grows with items and votes: about 80 bytes an item, and 60 for each
+    further judge, order or 64 samples of an item.
 
     Parameters
     ----------
@@ -88,9 +97,15 @@ class OnlineTally:
     deduplicate : bool, optional
         If True, each sample counts once, by its number; if False, every row is one more
         vote, and merging adds. By default True if the first votes have sample numbers.
-    late : {"refuse", "drop"}
-        A new vote for an item that `settle` has reported raises, adding nothing, or is dropped and
-        counted in `n_late`.
+    late : {"refuse", "drop", "list"}
+        A new vote for an item that `settle` has reported raises, adding nothing, or is left out and
+        counted in `n_late`, and with "list" kept for `late_votes`.
+    differing : {"neither", "last"}
+        What counts of a sample that comes with different votes: neither, or the last, which makes a
+        vote a correction of those before. The order of votes, and of merging, then matters.
+    max_items : int, optional
+        Items that may be held. Votes that would make more are refused, a batch as a whole:
+        `evict` those that are settled, or `forget` some.
 
     Examples
     --------
@@ -108,11 +123,14 @@ class OnlineTally:
         rule: StoppingRule | None = None,
         *,
         deduplicate: bool | None = None,
-        late: Literal["refuse", "drop"] = "refuse",
+        late: _Late = "refuse",
+        differing: Literal["neither", "last"] = "neither",
+        max_items: int | None = None,
     ) -> None:
         if rule is not None and model not in (None, rule.model):
             raise InputError(argument="model", got=model, expected=f"the rule's, {rule.model!r}")
-        expect(late in ("refuse", "drop"), "late", late, "'refuse' or 'drop'")
+        expect(late in ("refuse", "drop", "list"), "late", late, "'refuse', 'drop' or 'list'")
+        expect(differing in ("neither", "last"), "differing", differing, "'neither' or 'last'")
         self.rule = rule
         self.model = model if rule is None else cast("DavidsonModel", rule.model)
         expected = "a DavidsonModel, since an online tally counts votes on pairs, not grades"
@@ -122,8 +140,11 @@ class OnlineTally:
             warn_of(f"{text}: a tally counts whole votes" for text in differences)
         self._scale = PAIRS if self.model is None else self.model.scale
         self.deduplicate = None if deduplicate is None else bool(deduplicate)
-        self.late: Literal["refuse", "drop"] = late
+        self.late: _Late = late
+        self.differing: Literal["neither", "last"] = differing
+        self.max_items = None if max_items is None else as_integer(max_items, "max_items", 1)
         self.n_late = 0
+        self._late_votes: list[LateVote] = []
         self._kernel: _core.RunningTally | None = None  # by the kind of the first ids
         self._channels: dict[tuple[str, str], int] = {}  # judge and order
         self._lock = RLock()
@@ -172,41 +193,115 @@ class OnlineTally:
             expect(self.deduplicate != (samples is None), "samples", samples, expected)
             if not n_rows:
                 return  # which says nothing of the kind of ids
-            channels = dict(self._channels)
-            codes = _number_channels(judges, orders, n_rows, channels)
-            deduplicate = samples is not None
-            kernel = self._kernel or _core.RunningTally(deduplicate, isinstance(ids, tuple))
-            drops = self.late == "drop"
-            self.n_late += kernel.add(ids, cast, numbers, codes, drops, n_threads)
+            kernel = self._kernel or self._new(samples is not None, isinstance(ids, tuple))
+            channels = {} if self._kernel is None else self._channels
+            codes = _number_channels(judges, orders, n_rows, channels, kernel.channel)
+            late = kernel.add(ids, cast, numbers, codes, self.late == "refuse", n_threads)
             self._kernel, self._channels = kernel, channels
-            self.deduplicate = deduplicate
+            self.deduplicate = samples is not None
+            self.n_late += len(late)
+            if self.late == "list":
+                names = kernel.channels
+                for row in late:
+                    judge, order = names[0 if codes is None else codes[row]]
+                    sample = None if numbers is None else int(numbers[row])
+                    vote = self._scale.values[cast[row] + 1].item()
+                    self._late_votes.append(LateVote(_id_of(ids, row), judge, order, sample, vote))
 
     def add_one(
         self,
         item: int | str,
-        vote: int,
+        vote: float,
         sample: int | None = None,
         judge: str = "",
         order: str = "",
     ) -> None:
-        """Add one vote; see `add`, which takes many much faster."""
-        samples = None if sample is None else [sample]
-        self.add([item], [vote], samples, judges=judge, orders=order)
+        """Add one vote; see `add`."""
+        with self._lock:
+            kernel, channel = self._kernel, self._channels.get((judge, order))
+            number = 0 if sample is None else sample
+            # What is late, bad, or of a new judge goes the long way.
+            if (
+                kernel is not None
+                and channel is not None
+                and self.deduplicate is (sample is not None)
+                and self._scale is PAIRS
+                and type(vote) is int
+                and -1 <= vote <= 1
+                and type(number) is int
+                and 0 <= number <= _MAX_SAMPLE
+                and type(item) is (str if self._has_texts else int)
+                and _is_id(item)
+                and not kernel.add_one(item, vote, number, channel)
+            ):
+                return
+            samples = None if sample is None else [sample]
+            self.add([item], [vote], samples, judges=judge, orders=order)
+
+    def withdraw(self, item: int | str, sample: int, judge: str = "", order: str = "") -> None:
+        """Make a sample count for nothing, whether its vote has come or comes later.
+
+        With ``differing="last"`` a later vote of the sample counts again. An item that was
+        reported stays so.
+        """
+        ids, numbers = _as_ids([item]), _sample_numbers([sample], 1)
+        with self._lock:
+            expected = "a tally that knows votes by their samples"
+            expect(self.deduplicate is not False, "samples", sample, expected)
+            kernel = self._kernel or self._new(True, isinstance(ids, tuple))
+            channel = kernel.channel(judge, order)
+            kernel.withdraw(_id_of(ids, 0), int(cast("Any", numbers)[0]), channel)
+            self._channels[judge, order] = channel
+            self._kernel, self.deduplicate = kernel, True
+
+    def forget(self, items: Any) -> int:
+        """Remove items, as if there had been no votes for them; return how many there were.
+
+        A further vote for one of them is of a new item.
+        """
+        ids = _as_ids(items)
+        with self._lock:
+            is_empty = self._kernel is None or not len(ids[2] if isinstance(ids, tuple) else ids)
+            return 0 if is_empty else cast("_core.RunningTally", self._kernel).forget(ids)
+
+    def evict(self, settled: Settled | None = None) -> int:
+        """Remove the items that `settle` has reported, or those of one report; return how many.
+
+        A vote that comes for one of them after that is no late vote, but of a new item: evict what
+        was settled so long ago that no more votes come.
+        """
+        if settled is not None:
+            return self.forget(settled.ids)
+        with self._lock:
+            return 0 if self._kernel is None else self._kernel.evict()
+
+    def late_votes(self) -> list[LateVote]:
+        """Return the late votes since the last call, of a tally with ``late="list"``."""
+        with self._lock:
+            votes, self._late_votes = self._late_votes, []
+        return votes
 
     def merge(self, other: OnlineTally) -> None:
-        """Add the votes of another tally; items that either has reported stay reported."""
-        for name in ("model", "rule", "deduplicate", "late"):
+        """Add the votes of another tally; items that either has reported stay reported.
+
+        With ``differing="last"`` the other's votes are the later ones.
+        """
+        for name in ("model", "rule", "deduplicate", "late", "differing"):
             mine, theirs = getattr(self, name), getattr(other, name)
             is_open = name == "deduplicate" and None in (mine, theirs)
             expect(mine == theirs or is_open, f"{name} of other", theirs, f"{mine!r} as here")
-        state, n_late = other._exported(), other.n_late
+        with other._lock:
+            copied = None if other._kernel is None else other._kernel.copy()
+            deduplicate, n_late, late = other.deduplicate, other.n_late, [*other._late_votes]
         with self._lock:
             if self.deduplicate is None:
-                self.deduplicate = other.deduplicate
-            if state is not None:
-                ids, reported, planes, lanes = state
-                self._absorb(_as_ids(ids), reported, planes, lanes)
+                self.deduplicate = deduplicate
+            if copied is not None:
+                kernel = self._kernel or self._new(bool(deduplicate), copied.has_texts)
+                kernel.merge(copied)
+                self._take(kernel)
             self.n_late += n_late
+            self._late_votes += late
 
     def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Ids in ascending order, (n,), and their counts, (n, 3) in label order."""
@@ -220,7 +315,8 @@ class OnlineTally:
         """Counts of one item in label order; zeros for an unknown item."""
         ids = _as_ids([item])
         with self._lock:
-            minus, tie, plus = (self._kernel or self._new(ids)).counts_of(ids)[0].tolist()
+            kernel = self._kernel or self._new(True, isinstance(ids, tuple))
+            minus, tie, plus = kernel.counts_of(ids)[0].tolist()
         return minus, tie, plus
 
     def decide(self, *, covariates: Any = None) -> tuple[NDArray[Any], NDArray[np.int8]]:
@@ -260,47 +356,40 @@ class OnlineTally:
 
     def conflicts(self) -> list[Conflict]:
         """List the samples that came with different votes, by item in ascending order."""
-        state = self._exported() if self.deduplicate else None
-        if state is None:
-            return []
-        ids, _, by_label, lanes = state
-        minus, tie, plus = np.moveaxis(by_label, 2, 0)
-        differ = (minus & tie) | (minus & plus) | (tie & plus)
-        conflicts = []
-        for row, lane in np.argwhere(differ).tolist():
-            judge, order, block = lanes[lane]
-            item = ids[row] if isinstance(ids, list) else int(ids[row])
-            for bit in range(64):
-                if int(differ[row, lane]) >> bit & 1:
-                    columns = np.flatnonzero(by_label[row, lane] >> np.uint64(bit) & np.uint64(1))
-                    votes = tuple(self._scale.values[columns].tolist())
-                    conflicts.append(Conflict(item, judge, order, 64 * block + bit, votes))
-        return conflicts
+        with self._lock:
+            if self._kernel is None or not self.deduplicate:
+                return []
+            names, found = self._kernel.channels, self._kernel.conflicts()
+        values = self._scale.values.tolist()
+        return [
+            Conflict(
+                item,
+                *names[channel],
+                sample,
+                tuple(v for v, came in zip(values, votes, strict=True) if came),
+            )
+            for item, channel, sample, votes in found
+        ]
 
     def to_bytes(self) -> bytes:
-        """Return the state as bytes, which are the same for the same votes in any order."""
+        """Return the state as bytes, which are the same for the same votes in any order.
+
+        The crate reads it as well (`RunningTally::from_bytes`).
+        """
         with self._lock:
-            state = self._exported()
             header: dict[str, Any] = {
                 "rule": None if self.rule is None else self.rule.to_json(),
                 "model": None if self.model is None else self.model.to_json(),
                 "deduplicate": self.deduplicate,
+                "differing": self.differing,
+                "max_items": self.max_items,
                 "late": self.late,
                 "n_late": self.n_late,
-                "lanes": None,
+                "late_votes": [[*vote] for vote in self._late_votes],
+                "is_empty": self._kernel is None,
             }
-        arrays: dict[str, NDArray[Any]] = {}
-        if state is not None:
-            ids, arrays["reported"], arrays["planes"], header["lanes"] = state
-            if isinstance(ids, list):
-                arrays["text"], arrays["ends"] = _core.pack_texts(ids)
-            else:
-                arrays["ids"] = ids
-        text = json.dumps(_FILE.with_header(header))
-        arrays["header"] = np.frombuffer(text.encode(), dtype=np.uint8)
-        file = io.BytesIO()
-        np.savez(file, **arrays)  # type: ignore[arg-type]  # its stub mistakes arrays for a flag
-        return file.getvalue()
+            kernel = self._kernel or self._new(bool(self.deduplicate), False)
+            return kernel.to_bytes(json.dumps(_FILE.with_header(header)))
 
     @classmethod
     def from_bytes(
@@ -320,7 +409,7 @@ class OnlineTally:
         """
         expect(other in ("refuse", "move"), "other", other, "'refuse' or 'move'")
         saved = cls._restored(data, source)
-        tally = cls(model, rule, deduplicate=saved.deduplicate, late=saved.late)
+        tally = saved._alike(model, rule)
         if (tally.model, tally.rule) == (saved.model, saved.rule):
             return saved
         if other == "refuse":
@@ -332,15 +421,33 @@ class OnlineTally:
                 'decided; other="move" moves them to the given one',
                 argument=name,
             )
-        tally.n_late = saved.n_late
-        if (state := saved._exported()) is not None:
-            ids, reported, planes, lanes = state
-            tally._absorb(_as_ids(ids), np.zeros_like(reported), planes, lanes)
+        tally.n_late, tally._late_votes = saved.n_late, saved._late_votes
+        if saved._kernel is not None:
+            saved._kernel.reopen()
+            tally._take(saved._kernel)
         return tally
 
     @classmethod
     def _restored(cls, data: bytes, source: str = "state") -> OnlineTally:
         """Return the tally that `to_bytes` wrote, with its own model and rule."""
+        if data.startswith(b"PK"):
+            return cls._of_version_1(data, source)
+        try:
+            kernel, text = _core.RunningTally.from_bytes(data)
+            header = json.loads(text)
+        except (InputError, ValueError) as error:
+            raise _FILE.damaged(source, error) from None
+
+        def restored(fields: dict[str, Any]) -> OnlineTally:
+            tally = cls._of_header(fields)
+            if not fields["is_empty"]:
+                tally._take(kernel)
+            return tally
+
+        return _FILE.value(header, source, restored)
+
+    @classmethod
+    def _of_version_1(cls, data: bytes, source: str) -> OnlineTally:
         try:
             require_zip(io.BytesIO(data), len(data), source)
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
@@ -352,21 +459,33 @@ class OnlineTally:
             raise _FILE.damaged(source, error) from None
 
         def restored(fields: dict[str, Any]) -> OnlineTally:
-            by_rule, by_model = fields["rule"], fields["model"]
-            tally = cls(
-                None if by_model is None else DavidsonModel.from_json(by_model),
-                None if by_rule is None else StoppingRule.from_json(by_rule),
-                deduplicate=fields["deduplicate"],
-                late=fields["late"],
-            )
-            tally.n_late = int(fields["n_late"])
+            tally = cls._of_header(fields)
             if fields["lanes"] is not None:
                 texts = (arrays["text"], 0, arrays["ends"]) if "text" in arrays else None
+                kernel = tally._new(bool(tally.deduplicate), texts is not None)
+                named = fields["lanes"]
+                lanes = [(kernel.channel(judge, order), block) for judge, order, block in named]
                 ids = arrays["ids"] if texts is None else texts
-                tally._absorb(ids, arrays["reported"], arrays["planes"], fields["lanes"])
+                kernel.absorb(ids, arrays["reported"], arrays["planes"].ravel(), lanes)
+                tally._take(kernel)
             return tally
 
-        return _FILE.value(header, source, restored)
+        return _FILE_1.value(header, source, restored)
+
+    @classmethod
+    def _of_header(cls, fields: dict[str, Any]) -> OnlineTally:
+        by_rule, by_model = fields["rule"], fields["model"]
+        tally = cls(
+            None if by_model is None else DavidsonModel.from_json(by_model),
+            None if by_rule is None else StoppingRule.from_json(by_rule),
+            deduplicate=fields["deduplicate"],
+            late=fields["late"],
+            differing=fields.get("differing", "neither"),
+            max_items=fields.get("max_items"),
+        )
+        tally.n_late = int(fields["n_late"])
+        tally._late_votes = [LateVote(*vote) for vote in fields.get("late_votes", ())]
+        return tally
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return OnlineTally._restored, (self.to_bytes(),)
@@ -387,30 +506,35 @@ class OnlineTally:
         """Read a state that `save` wrote, as `from_bytes` does."""
         return cls.from_bytes(read_whole(path), model, rule, other=other, source=str(path))
 
-    def _exported(self) -> _State | None:
-        with self._lock:
-            if self._kernel is None:
-                return None
-            names = list(self._channels)
-            ids, reported, planes, lanes = self._kernel.export()
-        named = [(*names[channel], block) for channel, block in lanes]
-        order = sorted(range(len(named)), key=named.__getitem__)
-        by_lane = planes.reshape(-1, len(named), 3)[:, order]
-        return ids, reported, by_lane, [named[lane] for lane in order]
+    def _alike(self, model: DavidsonModel | None, rule: StoppingRule | None) -> OnlineTally:
+        """Return a tally without votes that counts as this one, by another model or rule."""
+        settings: dict[str, Any] = {"differing": self.differing, "max_items": self.max_items}
+        return OnlineTally(model, rule, deduplicate=self.deduplicate, late=self.late, **settings)
 
-    def _absorb(
-        self, ids: _Ids, reported: NDArray[np.bool_], planes: NDArray[np.uint64], named: _Lanes
-    ) -> None:
-        channels, kernel = self._channels, self._kernel or self._new(ids)
-        lanes = [
-            (channels.setdefault((judge, order), len(channels)), block)
-            for judge, order, block in named
-        ]
-        kernel.absorb(ids, reported, np.ascontiguousarray(planes).ravel(), lanes)
+    def _take(self, kernel: _core.RunningTally) -> None:
+        """Hold the votes of a kernel."""
         self._kernel = kernel
+        self._channels = {name: number for number, name in enumerate(kernel.channels)}
 
-    def _new(self, ids: _Ids) -> _core.RunningTally:
-        return _core.RunningTally(bool(self.deduplicate), isinstance(ids, tuple))
+    def _new(self, deduplicate: bool, has_texts: bool) -> _core.RunningTally:
+        corrects = self.differing == "last"
+        return _core.RunningTally(deduplicate, corrects, has_texts, self.max_items)
+
+    @property
+    def _has_texts(self) -> bool:
+        return self._kernel is not None and self._kernel.has_texts
+
+
+def _is_id(item: int | str) -> bool:
+    return isinstance(item, str) or -(1 << 63) <= item < 1 << 63
+
+
+def _id_of(ids: _Ids, row: int) -> int | str:
+    if not isinstance(ids, tuple):
+        return int(ids[row])
+    data, start, ends = ids
+    first = int(ends[row - 1]) if row else start
+    return data[first : int(ends[row])].tobytes().decode()
 
 
 def _within(
@@ -446,10 +570,11 @@ def _number_channels(
     orders: ArrayLike | str,
     n_rows: int,
     channels: dict[tuple[str, str], int],
+    number_of: Callable[[str, str], int],
 ) -> NDArray[np.uint32] | None:
     """Return the number of each row's judge and order, or None where it is 0 throughout."""
     if isinstance(judges, str) and isinstance(orders, str):
-        number = channels.setdefault((judges, orders), len(channels))
+        number = channels.setdefault((judges, orders), number_of(judges, orders))
         return np.full(n_rows, number, dtype=np.uint32) if number else None
     columns: list[Iterable[str]] = []
     for name, values in (("judges", judges), ("orders", orders)):
@@ -461,7 +586,10 @@ def _number_channels(
         expect(all(isinstance(value, str) for value in names), name, values, "strings")
         columns.append(names)
     pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
-    numbers = [channels.setdefault(pair, len(channels)) for pair in pairs]
+    pairs = list(pairs)
+    for pair in set(pairs) - channels.keys():
+        channels[pair] = number_of(*pair)
+    numbers = [channels[pair] for pair in pairs]
     return np.array(numbers, dtype=np.uint32) if any(numbers) else None
 
 

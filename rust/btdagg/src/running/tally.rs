@@ -1,6 +1,7 @@
-use rustc_hash::FxHashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::ids::{Index, Keys, integer};
+use super::ids::{Key, Keys, Secret};
+use super::shard::{Sample, Shard, WITHDRAWN, differing};
 use crate::error::same_length;
 use crate::memory::{collected, filled, reserved};
 use crate::parallel::{Watch, for_each_part};
@@ -10,22 +11,12 @@ use crate::{Counts, Error, Execution, Label};
 /// Samples of an item and channel are numbered below this.
 pub const MAX_SAMPLES: u32 = 4096;
 
-/// Lanes of a channel.
-const MAX_BLOCKS: u32 = MAX_SAMPLES / 64;
+/// Shards, which fit a core's cache where there are a million items, and which threads share out.
+const SHARDS: usize = 256;
 
-/// Upper bits of the hash that say which shard an item is in. Shards fit a core's cache where
-/// there are a million items, and threads share them out.
-const SHARD_BITS: u32 = 8;
-
-/// Rows that are sorted by shard at a time.
+/// Rows that are sorted by shard at a time; fewer than the least are not.
 const ROWS: usize = 1 << 21;
-
-/// The lane of a vote that is left out.
-const DROPPED: u16 = u16::MAX;
-
-/// What 64 samples voted: a bit for each sample and label, in label order. Of a tally that does not
-/// look at samples, three counts.
-pub type Planes = [u64; 3];
+const LEAST_ROWS: usize = 1 << 13;
 
 /// Rows of votes; which items they are for comes beside them.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +25,7 @@ pub struct Votes<'a> {
     pub votes: &'a [i8],
     /// Number of each sample in its channel, below [`MAX_SAMPLES`]; 0 where there are none.
     pub samples: Option<&'a [u32]>,
-    /// Number of who was asked and how, such as judge and order; 0 where there are none.
+    /// Number of who was asked and how, as [`RunningTally::channel`] gave it; 0 where there are none.
     pub channels: Option<&'a [u32]>,
 }
 
@@ -48,13 +39,11 @@ impl Votes<'_> {
     }
 
     #[inline]
-    fn sample(&self, row: usize) -> u32 {
-        self.samples.map_or(0, |samples| samples[row])
-    }
-
-    #[inline]
-    fn channel(&self, row: usize) -> u32 {
-        self.channels.map_or(0, |channels| channels[row])
+    fn sample(&self, row: usize) -> Sample {
+        Sample {
+            channel: self.channels.map_or(0, |channels| channels[row]),
+            number: self.samples.map_or(0, |samples| samples[row]),
+        }
     }
 }
 
@@ -67,56 +56,87 @@ pub enum Ids {
     Texts(Vec<String>),
 }
 
-/// Votes of items by sample, in any order and from many sources.
+/// A sample that came with different votes: its item, channel and number, and whether each label
+/// was among them.
+pub type Conflict<'a> = (Key<'a>, u32, u32, [bool; 3]);
+
+/// How a tally counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether a sample counts once however often it comes; otherwise every vote counts.
+    pub deduplicates: bool,
+    /// Whether the last vote of a sample counts; otherwise one that came with different votes
+    /// counts for none of them, and the order of votes does not matter.
+    pub corrects: bool,
+    /// Whether ids are texts.
+    pub has_texts: bool,
+    /// Items that it may hold at the most.
+    pub max_items: usize,
+}
+
+impl Default for Settings {
+    /// Deduplicated votes of items with integers for ids.
+    fn default() -> Self {
+        Self { deduplicates: true, corrects: false, has_texts: false, max_items: usize::MAX }
+    }
+}
+
+/// Votes of items by sample, from many sources.
 ///
 /// Ids are all integers or all texts, and are listed in ascending order, whatever order they came
-/// in.
+/// in. A secret of each tally hashes them, so that nobody can choose ids that fall together.
 #[derive(Debug, Clone)]
 pub struct RunningTally {
     shards: Vec<Shard>,
-    /// Channel and number of the 64 samples that each lane holds.
-    lanes: Vec<(u32, u32)>,
-    deduplicates: bool,
-    has_texts: bool,
+    secret: Secret,
+    settings: Settings,
+    /// Judges and orders.
+    channels: Vec<(String, String)>,
+    numbers: HashMap<(String, String), u32>,
+    n_reported: usize,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Shard {
-    ids: Index,
-    /// By lane and place; a lane ends with the last place that has votes in it.
-    lanes: Vec<Vec<Planes>>,
-    /// By place: whether the item was reported as settled. Ends with the last that was.
-    reported: Vec<bool>,
+impl Default for RunningTally {
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
 }
 
-/// A row in the order of shards.
-#[derive(Clone, Copy, Default)]
+/// A row in the order of shards, with all of it but a text.
+#[derive(Clone, Copy)]
 struct Routed {
     hash: u64,
+    sample: Sample,
     /// Row among those that are sorted at a time.
     row: u32,
-    lane: u16,
-    /// Number of the sample in its lane.
-    bit: u8,
-    column: u8,
+    column: u32,
 }
 
 impl RunningTally {
-    /// No votes yet. One that `deduplicates` counts a sample once however often it comes; ids are
-    /// integers unless it `has_texts`.
-    pub fn new(deduplicates: bool, has_texts: bool) -> Self {
-        let shards = vec![Shard::default(); 1 << SHARD_BITS];
-        Self { shards, lanes: Vec::new(), deduplicates, has_texts }
+    /// No votes yet.
+    pub fn new(settings: Settings) -> Self {
+        let secret = Secret::new();
+        let shards = vec![Shard::default(); SHARDS];
+        let mut tally = Self {
+            shards,
+            secret,
+            settings,
+            channels: Vec::new(),
+            numbers: HashMap::new(),
+            n_reported: 0,
+        };
+        tally.channel("", "");
+        tally
     }
 
-    /// Whether ids are texts.
-    pub const fn has_texts(&self) -> bool {
-        self.has_texts
+    /// How it counts.
+    pub const fn settings(&self) -> Settings {
+        self.settings
     }
 
     /// Number of items.
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.ids.len()).sum()
+        self.shards.iter().map(Shard::len).sum()
     }
 
     /// Whether there are no items.
@@ -124,134 +144,218 @@ impl RunningTally {
         self.len() == 0
     }
 
-    /// Adds votes, and says how many were late and left out: new votes for items that were reported
-    /// as settled, which are an error unless they are dropped.
+    /// The number of a judge and an order in which it was asked; that of two empty texts is 0.
+    pub fn channel(&mut self, judge: &str, order: &str) -> u32 {
+        let name = (judge.to_owned(), order.to_owned());
+        if let Some(&number) = self.numbers.get(&name) {
+            return number;
+        }
+        // There is no memory for as many names as there are numbers.
+        let number = u32::try_from(self.channels.len()).unwrap_or(u32::MAX - 1);
+        self.channels.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
+
+    /// The judge and the order of every channel by its number.
+    pub fn channels(&self) -> &[(String, String)] {
+        &self.channels
+    }
+
+    /// Adds votes, and gives the rows that were late: new votes for items that were reported as
+    /// settled. These are left out, or with `refuses_late` an error.
     ///
     /// Where this fails the tally is as it was, unless memory ran out on the way.
     ///
     /// # Errors
-    /// [`Error::Input`]
-    /// for the first bad row; [`Error::Input`]; [`Error::Memory`]; [`Error::Interrupted`],
-    /// asked before the first vote is added.
+    /// [`Error::Input`] for the first bad row, or if there would be more items than may be;
+    /// [`Error::Memory`]; [`Error::Interrupted`], asked before the first vote is added.
     pub fn add(
         &mut self,
         keys: &Keys<'_>,
         votes: &Votes<'_>,
-        drop_late: bool,
+        refuses_late: bool,
         execution: Execution<'_>,
-    ) -> Result<usize, Error> {
-        let lanes = self.check(keys, votes, drop_late, execution)?;
+    ) -> Result<Vec<usize>, Error> {
+        self.check(keys, votes, execution)?;
+        let late = self.late(keys, votes, refuses_late)?;
+        self.check_room(keys, &late)?;
+        if keys.len() < LEAST_ROWS {
+            let mut is_late = late.iter().copied().peekable();
+            for row in 0..keys.len() {
+                if is_late.next_if_eq(&row).is_none() {
+                    let (key, sample) = (keys.get(row), votes.sample(row));
+                    let hash = self.secret.hash(key);
+                    let shard = &mut self.shards[shard_of(hash)];
+                    shard.put(key, hash, column(votes.votes[row]), sample, self.settings)?;
+                }
+            }
+            return Ok(late);
+        }
         for start in (0..keys.len()).step_by(ROWS) {
             let rows = start..keys.len().min(start + ROWS);
-            let (routed, ends) = route(keys, votes, rows, &lanes)?;
-            self.apply(keys, start, &routed, &ends, execution)?;
-        }
-        Ok(lanes.into_iter().filter(|&lane| lane == DROPPED).count())
-    }
-
-    /// Checks rows, and makes the lanes that they need: the lane of each, or that it is late.
-    fn check(
-        &mut self,
-        keys: &Keys<'_>,
-        votes: &Votes<'_>,
-        drop_late: bool,
-        execution: Execution<'_>,
-    ) -> Result<Vec<u16>, Error> {
-        if keys.are_texts() != self.has_texts {
-            return Err(other_kind());
-        }
-        votes.check_lengths(keys.len())?;
-        let may_be_late = self.shards.iter().any(|shard| !shard.reported.is_empty());
-        let (mut lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
-        let mut lane_of_rows = reserved(keys.len())?;
-        let mut watch = Watch::alone(execution);
-        let mut last = (None, 0);
-        for (row, &vote) in votes.votes.iter().enumerate() {
-            if row % (1 << 16) == 0 {
-                watch.poll()?;
-            }
-            Label::parse(vote, "votes", row)?;
-            let sample = votes.sample(row);
-            if sample >= MAX_SAMPLES {
-                let expected = format!("an integer from 0 to {}", MAX_SAMPLES - 1);
-                return Err(Error::value("samples", sample, expected).at(&[row]));
-            }
-            let block = self.block(votes.channel(row), sample);
-            if may_be_late && self.is_late(keys, votes, row, numbers.get(&block).copied()) {
-                if !drop_late {
-                    let got = format!("is {}, which is settled", keys.shown(row));
-                    let expected = "votes of open items; late='drop' leaves them out";
-                    return Err(Error::input("items", got, expected).at(&[row]));
-                }
-                lane_of_rows.push(DROPPED);
-                continue;
-            }
-            if last.0 != Some(block) {
-                let own = u16::try_from(number(&mut lanes, &mut numbers, block));
-                let own = own.ok().filter(|&own| own < DROPPED);
-                last = (Some(block), own.ok_or_else(too_many_channels)?);
-            }
-            lane_of_rows.push(last.1);
-        }
-        watch.ask_now()?;
-        self.lanes = lanes;
-        Ok(lane_of_rows)
-    }
-
-    /// Whether a row is a vote not counted yet for an item that was reported as settled.
-    fn is_late(&self, keys: &Keys<'_>, votes: &Votes<'_>, row: usize, lane: Option<usize>) -> bool {
-        let hash = keys.hash(row);
-        let shard = &self.shards[shard_of(hash)];
-        let Ok(place) = shard.ids.find(keys, row, hash) else { return false };
-        if !shard.is_reported(place) {
-            return false;
-        }
-        let planes = lane.and_then(|lane| shard.lanes.get(lane)?.get(place)).copied();
-        let counted = planes.unwrap_or_default()[usize::from(column(votes.votes[row]))];
-        !self.deduplicates || counted >> (votes.sample(row) % 64) & 1 == 0
-    }
-
-    fn block(&self, channel: u32, sample: u32) -> (u32, u32) {
-        (channel, if self.deduplicates { sample / 64 } else { 0 })
-    }
-
-    fn apply(
-        &mut self,
-        keys: &Keys<'_>,
-        first_row: usize,
-        routed: &[Routed],
-        ends: &[usize],
-        execution: Execution<'_>,
-    ) -> Result<(), Error> {
-        let n_lanes = self.lanes.len();
-        let deduplicates = self.deduplicates;
-        // Once it has begun it goes to the end, so that a batch is added whole.
-        for_each_part(&mut self.shards, 1, execution.unstoppable(), |first, shards, _| {
-            for (number, shard) in (first..).zip(shards) {
-                let start = if number == 0 { 0 } else { ends[number - 1] };
-                shard.lanes.resize_with(n_lanes, Vec::new);
-                for routed in &routed[start..ends[number]] {
-                    let row = first_row + routed.row as usize;
-                    let place = shard.ids.find_or_insert(keys, row, routed.hash)?;
-                    let planes = at(&mut shard.lanes[usize::from(routed.lane)], place)?;
-                    let votes = &mut planes[usize::from(routed.column)];
-                    if deduplicates {
-                        *votes |= 1 << routed.bit;
-                    } else {
-                        *votes = votes.saturating_add(1);
+            let (routed, ends) = self.route(keys, votes, rows, &late)?;
+            let settings = self.settings;
+            // Once it has begun it goes to the end, so that a batch is added whole.
+            for_each_part(&mut self.shards, 1, execution.unstoppable(), |first, shards, _| {
+                for (number, shard) in (first..).zip(shards) {
+                    let from = if number == 0 { 0 } else { ends[number - 1] };
+                    for &Routed { hash, sample, row, column } in &routed[from..ends[number]] {
+                        let key = match keys {
+                            Keys::Integers(_) => Key::Integer(0), // of which the hash is enough
+                            Keys::Texts(_) => keys.get(start + row as usize),
+                        };
+                        shard.put(key, hash, column as usize, sample, settings)?;
                     }
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            })?;
+        }
+        Ok(late)
     }
 
-    /// Counts of the item of a row, if there is one.
-    pub fn counts(&self, keys: &Keys<'_>, row: usize) -> Option<Counts> {
-        let hash = keys.hash(row);
-        let shard = &self.shards[shard_of(hash)];
-        let place = shard.ids.find(keys, row, hash).ok()?;
-        Some(shard.counts(place, self.deduplicates))
+    /// Adds one vote; whether it was late and left out, as of [`add`](Self::add).
+    ///
+    /// ```
+    /// use btdagg::running::{Key, RunningTally};
+    /// use btdagg::{Counts, Label};
+    ///
+    /// let mut tally = RunningTally::default();
+    /// let judge = tally.channel("a judge", "AB");
+    /// for _ in 0..2 {
+    ///     tally.add_one(Key::Integer(7), Label::Plus, 0, judge)?; // the second is the same sample
+    /// }
+    /// assert_eq!(tally.counts(Key::Integer(7)), Some(Counts::whole(0, 0, 1)));
+    /// # Ok::<(), btdagg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an id of another kind, a sample or channel that is none, or if there would
+    /// be more items than may be; [`Error::Memory`].
+    pub fn add_one(
+        &mut self,
+        item: Key<'_>,
+        vote: Label,
+        sample: u32,
+        channel: u32,
+    ) -> Result<bool, Error> {
+        self.check_key(item)?;
+        let sample = self.checked(Sample { channel, number: sample }, 0)?;
+        let hash = self.secret.hash(item);
+        if self.n_reported > 0 && self.is_late(item, hash, sample, vote.column()) {
+            return Ok(true);
+        }
+        if self.settings.max_items < usize::MAX
+            && self.len() >= self.settings.max_items
+            && self.find(item).is_none()
+        {
+            return Err(self.too_many());
+        }
+        self.shards[shard_of(hash)].put(item, hash, vote.column(), sample, self.settings)?;
+        Ok(false)
+    }
+
+    /// Makes a sample count for nothing, whichever votes it came with or comes with later, unless
+    /// the last vote counts.
+    ///
+    /// # Errors
+    /// [`Error::Input`] of a tally that does not look at samples; as [`add_one`](Self::add_one).
+    pub fn withdraw(&mut self, item: Key<'_>, sample: u32, channel: u32) -> Result<(), Error> {
+        self.check_key(item)?;
+        if !self.settings.deduplicates {
+            let got = "is of a tally that counts every vote";
+            return Err(Error::input("samples", got, "one that knows votes by their samples"));
+        }
+        let sample = self.checked(Sample { channel, number: sample }, 0)?;
+        let hash = self.secret.hash(item);
+        let shard = &mut self.shards[shard_of(hash)];
+        let place = shard.place_of(item, hash)?;
+        shard.set(place, sample, WITHDRAWN, self.settings.corrects)
+    }
+
+    /// Removes items as if there had been no votes for them, and says how many there were.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for ids of another kind.
+    pub fn forget(&mut self, keys: &Keys<'_>) -> Result<usize, Error> {
+        self.check_kind(keys)?;
+        let before = self.len();
+        for row in 0..keys.len() {
+            let key = keys.get(row);
+            let hash = self.secret.hash(key);
+            let shard = &mut self.shards[shard_of(hash)];
+            if let Some(place) = shard.find(key, hash) {
+                self.n_reported -= usize::from(shard.is_reported(place));
+                shard.forget(place);
+            }
+        }
+        self.shards.iter_mut().for_each(|shard| shard.tidy(&self.secret));
+        Ok(before - self.len())
+    }
+
+    /// Removes all items that were reported as settled, and says how many there were. A further
+    /// vote for one of them is of a new item.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn evict(&mut self) -> Result<usize, Error> {
+        let before = self.len();
+        for shard in &mut self.shards {
+            let reported: Vec<usize> =
+                shard.places().filter(|&place| shard.is_reported(place)).collect();
+            reported.into_iter().for_each(|place| shard.forget(place));
+            shard.tidy(&self.secret);
+        }
+        self.n_reported = 0;
+        Ok(before - self.len())
+    }
+
+    /// Adds the votes of another tally; items that either has reported stay reported. Where the last
+    /// vote of a sample counts, it is the other's.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it counts otherwise, or there would be more items than may be;
+    /// [`Error::Memory`].
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        let Settings { deduplicates, corrects, has_texts, .. } = other.settings;
+        self.check_texts(has_texts)?;
+        if (deduplicates, corrects) != (self.settings.deduplicates, self.settings.corrects) {
+            return Err(Error::input("other", "counts otherwise", "a tally that counts as this one"));
+        }
+        let channels: Vec<u32> =
+            other.channels.iter().map(|(judge, order)| self.channel(judge, order)).collect();
+        if self.settings.max_items < usize::MAX {
+            let is_new = |shard: &Shard, place| self.find(shard.key(place, &other.secret)).is_none();
+            let new = other.shards.iter().map(|shard| {
+                shard.places().filter(|&place| is_new(shard, place)).count()
+            });
+            if self.len() + new.sum::<usize>() > self.settings.max_items {
+                return Err(self.too_many());
+            }
+        }
+        for theirs in &other.shards {
+            for place in theirs.places() {
+                let key = theirs.key(place, &other.secret);
+                let own = self.place_of(key)?;
+                let own_shard = &mut self.shards[own.0];
+                if !deduplicates {
+                    own_shard.count(own.1, theirs.all_votes(place));
+                }
+                for ((channel, number), planes) in theirs.blocks(place) {
+                    let of = (channels[channel as usize], number);
+                    own_shard.join(own.1, of, planes, corrects)?;
+                }
+                if theirs.is_reported(place) {
+                    self.report_at(own);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts of an item, if there is one.
+    pub fn counts(&self, item: Key<'_>) -> Option<Counts> {
+        self.find(item).map(|item| self.counts_at(item))
     }
 
     /// All items and their counts.
@@ -260,9 +364,39 @@ impl RunningTally {
     /// [`Error::Memory`].
     pub fn all_counts(&self) -> Result<(Ids, Vec<Counts>), Error> {
         let items = self.sorted(|_, _| true)?;
-        let counts =
-            |&(shard, place): &(usize, usize)| self.shards[shard].counts(place, self.deduplicates);
-        Ok((self.ids(&items), collected(items.iter().map(counts))?))
+        let counts = items.iter().map(|&item| self.counts_at(item));
+        Ok((self.ids(&items), collected(counts)?))
+    }
+
+    fn counts_at(&self, (shard, place): (usize, usize)) -> Counts {
+        self.shards[shard].counts_by(place, self.settings)
+    }
+
+    /// The samples that came with different votes, of items in ascending order.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn conflicts(&self) -> Result<Vec<Conflict<'_>>, Error> {
+        let mut conflicts = Vec::new();
+        for (number, place) in self.sorted(|_, _| true)? {
+            let shard = &self.shards[number];
+            for ((channel, block), planes) in shard.blocks(place) {
+                let differ = differing(planes) & !planes[WITHDRAWN];
+                for bit in (0..64).filter(|bit| differ >> bit & 1 == 1) {
+                    let votes = [0, 1, 2].map(|column: usize| planes[column] >> bit & 1 == 1);
+                    let sample = u32::from(block) * 64 + bit;
+                    conflicts.push((shard.key(place, &self.secret), channel, sample, votes));
+                }
+            }
+        }
+        conflicts.sort_by_key(|&(key, channel, sample, _)| {
+            let (number, text) = match key {
+                Key::Integer(number) => (number, ""),
+                Key::Text(text) => (0, text),
+            };
+            (number, text, &self.channels[channel as usize], sample)
+        });
+        Ok(conflicts)
     }
 
     /// The items that were not reported yet and are settled, with their labels and counts; from
@@ -275,15 +409,14 @@ impl RunningTally {
     /// [`Error::Memory`].
     pub fn settle(&mut self, rule: &StoppingRule) -> Result<(Ids, Vec<Label>, Vec<Counts>), Error> {
         let settled = |shard: &Shard, place: usize| {
-            !shard.is_reported(place)
-                && rule.stops(shard.counts(place, self.deduplicates)).unwrap_or(true)
+            let is_settled = || rule.stops(shard.counts_by(place, self.settings)).unwrap_or(true);
+            !shard.is_reported(place) && is_settled()
         };
         let items = self.sorted(settled)?;
         let (mut labels, mut all_counts) = (reserved(items.len())?, reserved(items.len())?);
-        for &(number, place) in &items {
-            let shard = &mut self.shards[number];
-            *at(&mut shard.reported, place)? = true;
-            let counts = shard.counts(place, self.deduplicates);
+        for &item in &items {
+            self.report_at(item);
+            let counts = self.counts_at(item);
             labels.push(rule.decide(counts).unwrap_or_else(|_| rule.model().decide(counts)));
             all_counts.push(counts);
         }
@@ -299,259 +432,267 @@ impl RunningTally {
         let items = self.sorted(|_, _| true)?;
         same_length("settled", settled.len(), items.len(), "items")?;
         let mut is_new = filled(false, items.len())?;
-        let rows = items.iter().zip(settled).zip(&mut is_new).filter(|((_, settled), _)| **settled);
-        for ((&(number, place), _), is_new) in rows {
-            *is_new = !std::mem::replace(at(&mut self.shards[number].reported, place)?, true);
+        for ((&item, &settled), is_new) in items.iter().zip(settled).zip(&mut is_new) {
+            *is_new = settled && self.report_at(item);
         }
         Ok(is_new)
     }
 
-    /// Channel and number of 64 samples of every lane that holds votes.
-    pub fn lanes(&self) -> &[(u32, u32)] {
-        &self.lanes
+    /// Items that may be reported anew, as of another rule.
+    pub fn reopen(&mut self) {
+        self.shards.iter_mut().for_each(Shard::reopen);
+        self.n_reported = 0;
     }
 
-    /// Everything that is held: items, whether each was reported as settled, and of each item what it
-    /// has in every lane.
-    ///
+    fn report_at(&mut self, (shard, place): (usize, usize)) -> bool {
+        let is_new = !self.shards[shard].report(place);
+        self.n_reported += usize::from(is_new);
+        is_new
+    }
+
     /// # Errors
-    /// [`Error::Memory`].
-    pub fn export(&self) -> Result<(Ids, Vec<bool>, Vec<Planes>), Error> {
-        let items = self.sorted(|_, _| true)?;
-        let mut planes = reserved(items.len() * self.lanes.len())?;
-        let mut reported = reserved(items.len())?;
-        for &(number, place) in &items {
-            let shard = &self.shards[number];
-            let own = |lane| shard.lanes.get(lane).and_then(|lane: &Vec<Planes>| lane.get(place));
-            planes.extend((0..self.lanes.len()).map(|lane| own(lane).copied().unwrap_or_default()));
-            reported.push(shard.is_reported(place));
+    /// [`Error::Input`] if ids are of another kind than those of the tally.
+    pub fn check_kind(&self, keys: &Keys<'_>) -> Result<(), Error> {
+        self.check_texts(keys.are_texts())
+    }
+
+    fn check_texts(&self, are_texts: bool) -> Result<(), Error> {
+        if are_texts == self.settings.has_texts {
+            return Ok(());
         }
-        Ok((self.ids(&items), reported, planes))
+        Err(Error::input("items", "are of another kind than before", "integers or strings as before"))
     }
 
-    /// Takes over what [`export`](Self::export) gave of another tally: the union of their samples
-    /// or, without samples, the sum. `planes` are item by item, lane by lane.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if lengths disagree, there is no such lane or a text is
-    /// none; [`Error::Input`]; [`Error::Memory`].
-    pub fn absorb(
-        &mut self,
-        lanes: &[(u32, u32)],
+    fn check_key(&self, key: Key<'_>) -> Result<(), Error> {
+        self.check_texts(key.is_text())
+    }
+
+    /// A sample and a channel that there may be.
+    fn checked(&self, sample: Sample, row: usize) -> Result<Sample, Error> {
+        if sample.number >= MAX_SAMPLES {
+            let expected = format!("an integer from 0 to {}", MAX_SAMPLES - 1);
+            return Err(Error::value("samples", sample.number, expected).at(&[row]));
+        }
+        if sample.channel as usize >= self.channels.len() {
+            let expected = "the number of a judge and an order";
+            return Err(Error::value("channels", sample.channel, expected).at(&[row]));
+        }
+        Ok(sample)
+    }
+
+    fn check(
+        &self,
         keys: &Keys<'_>,
-        reported: &[bool],
-        planes: &[Planes],
+        votes: &Votes<'_>,
+        execution: Execution<'_>,
     ) -> Result<(), Error> {
-        if keys.are_texts() != self.has_texts {
-            return Err(other_kind());
-        }
-        let contradiction = |expected| Err(Error::input("state", "contradicts itself", expected));
-        if reported.len() != keys.len() || planes.len() != keys.len() * lanes.len() {
-            return contradiction("as many planes and marks as items and lanes");
-        }
-        if lanes.iter().any(|lane| lane.1 >= MAX_BLOCKS) {
-            return contradiction("lanes of samples below the largest");
-        }
-        if !(0..keys.len()).all(|row| std::str::from_utf8(keys.text(row)).is_ok()) {
-            return contradiction("texts in UTF-8");
-        }
-        let (mut own_lanes, mut numbers) = (self.lanes.clone(), numbered(&self.lanes));
-        let here: Vec<usize> =
-            lanes.iter().map(|&lane| number(&mut own_lanes, &mut numbers, lane)).collect();
-        if own_lanes.len() > usize::from(DROPPED) {
-            return Err(too_many_channels());
-        }
-        self.lanes = own_lanes;
-        for (row, &is_reported) in reported.iter().enumerate() {
-            let hash = keys.hash(row);
-            let shard = &mut self.shards[shard_of(hash)];
-            shard.lanes.resize_with(self.lanes.len(), Vec::new);
-            let place = shard.ids.find_or_insert(keys, row, hash)?;
-            for (&lane, theirs) in here.iter().zip(planes.iter().skip(row * lanes.len())) {
-                if *theirs == [0; 3] {
-                    continue;
-                }
-                let own = at(&mut shard.lanes[lane], place)?;
-                for (own, &theirs) in own.iter_mut().zip(theirs) {
-                    let sum = own.saturating_add(theirs);
-                    *own = if self.deduplicates { *own | theirs } else { sum };
-                }
+        self.check_kind(keys)?;
+        votes.check_lengths(keys.len())?;
+        let mut watch = Watch::alone(execution);
+        for (row, &vote) in votes.votes.iter().enumerate() {
+            if row % (1 << 16) == 0 {
+                watch.poll()?;
             }
-            if is_reported {
-                *at(&mut shard.reported, place)? = true;
+            Label::parse(vote, "votes", row)?;
+            self.checked(votes.sample(row), row)?;
+        }
+        watch.ask_now()
+    }
+
+    /// Rows of late votes.
+    fn late(&self, keys: &Keys<'_>, votes: &Votes<'_>, refuses: bool) -> Result<Vec<usize>, Error> {
+        let mut late = Vec::new();
+        if self.n_reported == 0 {
+            return Ok(late);
+        }
+        for (row, &vote) in votes.votes.iter().enumerate() {
+            let key = keys.get(row);
+            if self.is_late(key, self.secret.hash(key), votes.sample(row), column(vote)) {
+                if refuses {
+                    let got = format!("is {}, which is settled", key.shown());
+                    let expected = "votes of open items; late='drop' leaves them out";
+                    return Err(Error::input("items", got, expected).at(&[row]));
+                }
+                late.push(row);
+            }
+        }
+        Ok(late)
+    }
+
+    /// Whether a vote is not counted yet, and for an item that was reported as settled.
+    fn is_late(&self, key: Key<'_>, hash: u64, sample: Sample, column: usize) -> bool {
+        let shard = &self.shards[shard_of(hash)];
+        shard.find(key, hash).is_some_and(|place| {
+            let is_known = || self.settings.deduplicates && shard.has(place, sample, column);
+            shard.is_reported(place) && !is_known()
+        })
+    }
+
+    fn check_room(&self, keys: &Keys<'_>, late: &[usize]) -> Result<(), Error> {
+        let left = self.settings.max_items.saturating_sub(self.len());
+        if keys.len() - late.len() <= left {
+            return Ok(());
+        }
+        let mut new = HashSet::new();
+        let is_new = (0..keys.len()).map(|row| keys.get(row)).filter(|&key| self.find(key).is_none());
+        for key in is_new {
+            let id = match key {
+                Key::Integer(number) => (number, ""),
+                Key::Text(text) => (0, text),
+            };
+            new.insert(id);
+            if new.len() > left {
+                return Err(self.too_many());
             }
         }
         Ok(())
     }
 
+    fn too_many(&self) -> Error {
+        let got = format!("make more than {} open at a time", self.settings.max_items);
+        Error::input("items", got, "fewer: evict those that are settled, or forget some")
+    }
+
+    /// Sorts rows by shard, and says where each shard's rows end.
+    fn route(
+        &self,
+        keys: &Keys<'_>,
+        votes: &Votes<'_>,
+        rows: std::ops::Range<usize>,
+        late: &[usize],
+    ) -> Result<(Vec<Routed>, Vec<usize>), Error> {
+        let hashes = collected(rows.clone().map(|row| self.secret.hash(keys.get(row))))?;
+        let mut ends = vec![0_usize; SHARDS];
+        hashes.iter().for_each(|&hash| ends[shard_of(hash)] += 1);
+        let from = late.partition_point(|&row| row < rows.start);
+        let late = &late[from..];
+        for &row in late.iter().take_while(|&&row| row < rows.end) {
+            ends[shard_of(hashes[row - rows.start])] -= 1;
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += *end;
+            *end = start - *end; // where the shard begins; after its rows are placed, its end
+        }
+        let none = Sample { channel: 0, number: 0 };
+        let mut routed = filled(Routed { hash: 0, sample: none, row: 0, column: 0 }, start)?;
+        let mut late = late.iter().copied().peekable();
+        for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
+            if late.next_if_eq(&row).is_none() {
+                let end = &mut ends[shard_of(hash)];
+                let column = u32::from(column(votes.votes[row]) as u8);
+                routed[*end] = Routed { hash, sample: votes.sample(row), row: place, column };
+                *end += 1;
+            }
+        }
+        Ok((routed, ends))
+    }
+
+    fn find(&self, key: Key<'_>) -> Option<(usize, usize)> {
+        let hash = self.secret.hash(key);
+        let number = shard_of(hash);
+        Some((number, self.shards[number].find(key, hash)?))
+    }
+
+    /// The shard and place of an item, which is made where there is none.
+    pub(super) fn place_of(&mut self, key: Key<'_>) -> Result<(usize, usize), Error> {
+        let hash = self.secret.hash(key);
+        let number = shard_of(hash);
+        Ok((number, self.shards[number].place_of(key, hash)?))
+    }
+
+    /// The key of an item.
+    pub(super) fn key(&self, (shard, place): (usize, usize)) -> Key<'_> {
+        self.shards[shard].key(place, &self.secret)
+    }
+
+    pub(super) fn shard(&self, number: usize) -> &Shard {
+        &self.shards[number]
+    }
+
+    pub(super) fn shard_mut(&mut self, number: usize) -> &mut Shard {
+        &mut self.shards[number]
+    }
+
+    /// Counts an item as reported.
+    pub(super) fn mark(&mut self, item: (usize, usize)) {
+        self.report_at(item);
+    }
+
+    /// Ids of items that have a shard and a place.
     fn ids(&self, items: &[(usize, usize)]) -> Ids {
-        let items = items.iter().map(|&(shard, place)| (&self.shards[shard].ids, place));
-        if self.has_texts {
-            let text = |(ids, place): (&Index, _)| String::from_utf8_lossy(ids.text(place)).into();
-            Ids::Texts(items.map(text).collect())
+        let keys = items.iter().map(|&item| self.key(item));
+        if self.settings.has_texts {
+            let text = |key| if let Key::Text(text) = key { text.to_owned() } else { String::new() };
+            Ids::Texts(keys.map(text).collect())
         } else {
-            Ids::Integers(items.map(|(ids, place)| integer(ids.hash(place))).collect())
+            let number = |key| if let Key::Integer(number) = key { number } else { 0 };
+            Ids::Integers(keys.map(number).collect())
         }
     }
 
     /// Shard and place of the items that are wanted, in ascending order of ids.
-    fn sorted(&self, wanted: impl Fn(&Shard, usize) -> bool) -> Result<Vec<(usize, usize)>, Error> {
+    pub(super) fn sorted(
+        &self,
+        wanted: impl Fn(&Shard, usize) -> bool,
+    ) -> Result<Vec<(usize, usize)>, Error> {
         let mut places = reserved(self.len())?;
         for (number, shard) in self.shards.iter().enumerate() {
-            let wanted = (0..shard.ids.len()).filter(|&place| wanted(shard, place));
+            let wanted = shard.places().filter(|&place| wanted(shard, place));
             places.extend(wanted.map(|place| (number, place)));
         }
-        if self.has_texts {
-            places.sort_unstable_by_key(|&(shard, place)| self.shards[shard].ids.text(place));
+        if self.settings.has_texts {
+            places.sort_unstable_by_key(|&item| match self.key(item) {
+                Key::Text(text) => text,
+                Key::Integer(_) => "",
+            });
         } else {
-            places
-                .sort_by_cached_key(|&(shard, place)| integer(self.shards[shard].ids.hash(place)));
+            places.sort_by_cached_key(|&item| match self.key(item) {
+                Key::Integer(number) => number,
+                Key::Text(_) => 0,
+            });
         }
         Ok(places)
     }
 }
 
 impl Shard {
-    fn is_reported(&self, place: usize) -> bool {
-        self.reported.get(place).copied().unwrap_or(false)
-    }
-
-    fn counts(&self, place: usize, deduplicates: bool) -> Counts {
-        let mut sum = [0_u64; 3];
-        for planes in self.lanes.iter().filter_map(|lane| lane.get(place)) {
-            let counts = if deduplicates { count(*planes) } else { *planes };
-            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+    fn counts_by(&self, place: usize, settings: Settings) -> Counts {
+        if settings.deduplicates {
+            return self.counts(place);
         }
-        let [minus, tie, plus] = sum;
+        let [minus, tie, plus] = self.all_votes(place);
         Counts::whole(minus, tie, plus)
     }
-}
 
-/// Sorts rows by shard, and says where each shard's rows end.
-fn route(
-    keys: &Keys<'_>,
-    votes: &Votes<'_>,
-    rows: std::ops::Range<usize>,
-    lanes: &[u16],
-) -> Result<(Vec<Routed>, Vec<usize>), Error> {
-    let hashes = keys.hashes(rows.clone())?;
-    let mut ends = vec![0_usize; 1 << SHARD_BITS];
-    for (row, &hash) in rows.clone().zip(&hashes) {
-        ends[shard_of(hash)] += usize::from(lanes[row] != DROPPED);
-    }
-    let mut start = 0;
-    for end in &mut ends {
-        start += *end;
-        *end = start - *end; // where the shard begins; after its rows are placed, its end
-    }
-    let mut routed = filled(Routed::default(), hashes.len())?;
-    for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
-        if lanes[row] == DROPPED {
-            continue;
+    /// Adds a vote.
+    #[inline]
+    fn put(
+        &mut self,
+        key: Key<'_>,
+        hash: u64,
+        vote: usize,
+        sample: Sample,
+        settings: Settings,
+    ) -> Result<(), Error> {
+        let place = self.place_of(key, hash)?;
+        if !settings.deduplicates {
+            let mut votes = [0; 3];
+            votes[vote] = 1;
+            self.count(place, votes);
+            return Ok(());
         }
-        let end = &mut ends[shard_of(hash)];
-        routed[*end] = Routed {
-            hash,
-            row: place,
-            lane: lanes[row],
-            bit: (votes.sample(row) % 64) as u8,
-            column: column(votes.votes[row]),
-        };
-        *end += 1;
+        self.set(place, sample, vote, settings.corrects)
     }
-    Ok((routed, ends))
-}
-
-/// Ids of another kind than those of a tally.
-pub fn other_kind() -> Error {
-    Error::input("items", "are of another kind than before", "integers or strings as before")
-}
-
-fn too_many_channels() -> Error {
-    let got = format!("make with judges and orders more than {} channels of 64", u16::MAX);
-    Error::input("samples", got, "fewer")
-}
-
-/// The votes of samples that came with one label alone.
-fn count(planes: Planes) -> [u64; 3] {
-    let clear = !conflicts(planes);
-    planes.map(|plane| u64::from((plane & clear).count_ones()))
-}
-
-/// A bit for each sample that came with several.
-const fn conflicts([minus, tie, plus]: Planes) -> u64 {
-    (minus & tie) | (minus & plus) | (tie & plus)
 }
 
 /// Column of a vote, in label order.
-const fn column(vote: i8) -> u8 {
-    (vote + 1).cast_unsigned()
+const fn column(vote: i8) -> usize {
+    (vote + 1).cast_unsigned() as usize
 }
 
-/// The number of a lane, a new one where it has none.
-fn number(
-    lanes: &mut Vec<(u32, u32)>,
-    known: &mut FxHashMap<(u32, u32), usize>,
-    lane: (u32, u32),
-) -> usize {
-    *known.entry(lane).or_insert_with(|| {
-        lanes.push(lane);
-        lanes.len() - 1
-    })
-}
-
-/// Numbers of lanes.
-fn numbered(lanes: &[(u32, u32)]) -> FxHashMap<(u32, u32), usize> {
-    lanes.iter().copied().zip(0..).collect()
-}
-
-/// The value at a place, which is made where the values end before it.
-#[inline]
-fn at<V: Default + Clone>(values: &mut Vec<V>, place: usize) -> Result<&mut V, Error> {
-    if place >= values.len() {
-        values.try_reserve(place + 1 - values.len()).map_err(|_| Error::Memory)?;
-        values.resize(place + 1, V::default());
-    }
-    Ok(&mut values[place])
-}
-
+/// By bits that tables of few items do not look at.
 #[inline]
 fn shard_of(hash: u64) -> usize {
-    (hash >> (u64::BITS - SHARD_BITS)) as usize
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_absorbed_is_the_union_and_late_votes_are_refused_or_dropped() {
-        let votes = Votes { votes: &[1, 1], samples: Some(&[0, 65]), channels: Some(&[2, 0]) };
-        let texts = super::super::Texts::new(b"ab", 0, &[1, 2]).unwrap();
-        let (integers, texts) = (Keys::Integers(&[5, -6]), Keys::Texts(texts));
-        for keys in [integers, texts] {
-            let mut tally = RunningTally::new(true, keys.are_texts());
-            assert_eq!(tally.add(&keys, &votes, false, Execution::single()), Ok(0));
-            let mut all = Vec::new();
-            all.extend(tally.export().unwrap().2);
-            if !keys.are_texts() {
-                all.rotate_left(2); // -6 is first
-            }
-            let mut other = RunningTally::new(true, keys.are_texts());
-            for _ in 0..2 {
-                other.absorb(tally.lanes(), &keys, &[true, false], &all).unwrap();
-            }
-            assert_eq!(other.counts(&keys, 0), Some(Counts::whole(0, 0, 1)));
-            let late = Votes { votes: &[0, 0], ..votes };
-            let error = other.add(&keys, &late, false, Execution::single()).unwrap_err();
-            let item = if keys.are_texts() { "'a'" } else { "5" };
-            assert!(
-                error.to_string().starts_with(&format!("items[0] is {item}, which is settled"))
-            );
-            assert_eq!(other.add(&keys, &late, true, Execution::single()), Ok(1));
-            assert_eq!(other.add(&keys, &votes, false, Execution::single()), Ok(0));
-            assert_eq!(other.counts(&keys, 0), Some(Counts::whole(0, 0, 1)));
-            assert_eq!(other.counts(&keys, 1), Some(Counts::default())); // in conflict
-        }
-    }
+    (hash >> 32) as usize % SHARDS
 }
