@@ -7,12 +7,15 @@
     clippy::cast_precision_loss
 )]
 
+use std::collections::hash_map::Entry;
 use std::hint::black_box;
 
+use btdagg::running::{Key, Keys, RunningTally, Votes};
 use btdagg::{
-    Bounds, CalibrationSet, Counts, Execution, Model, Parameters, Posterior, Prior, Tally,
+    Bounds, CalibrationSet, Counts, Execution, Label, Model, Parameters, Posterior, Prior, Tally,
 };
 use divan::{Bencher, counter::ItemsCount};
+use rustc_hash::FxHashMap;
 
 const N_ITEMS: usize = 1_000_000;
 const N_VOTES: u64 = 12;
@@ -163,6 +166,73 @@ fn posteriors_of_45_labels(bencher: Bencher, name: &str) {
     let mut found = vec![Posterior::default(); 1000];
     bencher.counter(ItemsCount::new(1000_usize)).bench_local(|| {
         prior.posteriors_into(&design, &folds, None, &mut found, Execution::single())
+    });
+}
+
+/// A stream of votes in batches, of 100,000 items and eight samples each.
+struct Stream {
+    items: Vec<i64>,
+    votes: Vec<i8>,
+    samples: Vec<u32>,
+}
+
+fn stream() -> Stream {
+    let scramble = |i: u64| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    let rows = 0..N_ITEMS as u64;
+    Stream {
+        items: rows.clone().map(|i| (scramble(i) % 100_000) as i64).collect(),
+        votes: rows.clone().map(|i| (scramble(i + 3) % 3) as i8 - 1).collect(),
+        samples: rows.map(|i| (scramble(i + 9) % 8) as u32).collect(),
+    }
+}
+
+#[divan::bench(args = [1, 100, 10_000, 1_000_000])]
+fn stream_tally(bencher: Bencher, batch: usize) {
+    let Stream { items, votes, samples } = stream();
+    per_item(bencher, || {
+        let mut tally = RunningTally::default();
+        for start in (0..N_ITEMS).step_by(batch) {
+            let rows = start..N_ITEMS.min(start + batch);
+            if batch == 1 {
+                let vote = Label::try_from(votes[start]).expect("a vote");
+                let late = tally.add_one(Key::Integer(items[start]), vote, samples[start], 0);
+                late.expect("memory");
+                continue;
+            }
+            let votes = Votes {
+                votes: &votes[rows.clone()],
+                samples: Some(&samples[rows.clone()]),
+                channels: None,
+            };
+            let keys = Keys::Integers(&items[rows]);
+            tally.add(&keys, &votes, false, Execution::single()).expect("memory");
+        }
+        tally.len()
+    });
+}
+
+/// The same by hand: maps with a hash that anybody can foresee, of samples and of counts.
+#[divan::bench]
+fn stream_fx_maps(bencher: Bencher) {
+    let Stream { items, votes, samples } = stream();
+    per_item(bencher, || {
+        let mut seen = FxHashMap::<(i64, u32), i8>::default();
+        let mut counts = FxHashMap::<i64, [u64; 3]>::default();
+        for row in 0..N_ITEMS {
+            let column = |vote: i8| (vote + 1) as usize;
+            let counts = counts.entry(items[row]).or_default();
+            match seen.entry((items[row], samples[row])) {
+                Entry::Vacant(entry) => {
+                    counts[column(*entry.insert(votes[row]))] += 1;
+                }
+                Entry::Occupied(mut entry) if *entry.get() != votes[row] && *entry.get() < 2 => {
+                    counts[column(*entry.get())] -= 1;
+                    entry.insert(2);
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
+        counts.len()
     });
 }
 

@@ -13,6 +13,7 @@ import itertools
 import os
 import platform
 import statistics
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -105,6 +106,25 @@ def speed(smoke: bool) -> None:
         len(loops),
     )
 
+    n_rows = 1_000 if smoke else 100_000
+    rows = [
+        rng.integers(low, high, n_rows).tolist() for low, high in ((0, 20_000), (-1, 2), (0, 8))
+    ]
+    for kind, ids in (("integers", rows[0]), ("texts", [f"item-{item}" for item in rows[0]])):
+        compare(
+            f"add one vote, {kind}; a checked dict with a lock",
+            lambda ids=ids: one_by_one(OnlineTally().add_one, ids, *rows[1:]),
+            lambda ids=ids: one_by_one(LockedDict().add, ids, *rows[1:]),
+            n_rows,
+        )
+    chosen = np.array([unmixed(number << 32) for number in range(n_rows)])
+    compare(
+        f"{n_rows:,} ids that fall together without a secret; {n_rows:,} others",
+        lambda: OnlineTally().add(chosen, np.ones(n_rows, np.int8)),
+        lambda: OnlineTally().add(np.arange(n_rows), np.ones(n_rows, np.int8)),
+        1,
+    )
+
     n_rows, n_items = (10_000, 1_000) if smoke else (10_000_000, 1_000_000)
     items = rng.integers(0, n_items, size=n_rows)
     votes = rng.integers(-1, 2, size=n_rows).astype(np.int8)
@@ -133,6 +153,43 @@ def speed(smoke: bool) -> None:
         found, counted = ours_without_samples(ids, votes).counts()
         assert wanted["item"].to_list() == found.tolist()
         assert (wanted.select("-1", "0", "1").to_numpy() == counted).all()
+
+
+class LockedDict:
+    """What a tally is by hand: each sample counts once, and one with two votes for neither."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.counts: dict[object, list[int]] = {}
+        self.seen: dict[tuple[object, int], int] = {}
+
+    def add(self, item: int | str, vote: int, sample: int) -> None:
+        is_sample = isinstance(sample, int) and 0 <= sample < 4096
+        if not (isinstance(item, str | int) and vote in (-1, 0, 1) and is_sample):
+            raise ValueError("no vote")
+        with self.lock:
+            before = self.seen.setdefault((item, sample), 2)
+            if before == 2:
+                self.seen[item, sample] = vote
+                counts = self.counts.setdefault(item, [0, 0, 0])
+                counts[vote + 1] += 1
+            elif before not in (vote, 9):
+                self.counts[item][before + 1] -= 1
+                self.seen[item, sample] = 9
+
+
+def one_by_one(add: Callable[..., None], *columns: list[object]) -> None:
+    for row in zip(*columns, strict=True):
+        add(*row)
+
+
+def unmixed(word: int) -> int:
+    """The integer that the mixer of splitmix64, without a secret, turns into a word."""
+    mask = 2**64 - 1
+    word = ((word ^ word >> 31 ^ word >> 62) * 0x319642B2D24D8EC3) & mask
+    word = ((word ^ word >> 27 ^ word >> 54) * 0x96DE1B173F119089) & mask
+    word = ((word ^ word >> 30 ^ word >> 60) - 0x9E3779B97F4A7C15) & mask
+    return word - 2**64 if word >= 2**63 else word
 
 
 def ours_without_samples(ids: object, votes: np.ndarray) -> OnlineTally:

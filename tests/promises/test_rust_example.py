@@ -8,7 +8,7 @@ import pytest
 
 import btdagg
 from btdagg import DavidsonModel, PanelModel
-from btdagg.online import StoppingRule, VoteDistribution
+from btdagg.online import OnlineTally, StoppingRule, VoteDistribution
 from btdagg.votes import Provenance
 
 ROOT = Path(__file__).parents[2]
@@ -128,3 +128,26 @@ def test_rules_saved_by_python_stop_where_python_stops(program, tmp_path, kind):
     assert np.array_equal(n_votes, stopped.n_votes)
     assert np.array_equal(labels, stopped.labels)
     assert len(set(n_votes)) > 1
+
+
+def test_a_tally_goes_on_in_rust_and_again_in_python(program, tmp_path):
+    items, _, voted, votes = simulated(5)
+    tally = OnlineTally(DavidsonModel(1.2, 2.0, 0.8))
+    tally.add(items, np.ones(len(items), int), np.zeros(len(items), int), judges="a", orders="AB")
+    tally.withdraw("item 0 é", 0, "a", "AB")
+    tally.save(tmp_path / "tally.state")
+    rows = "".join(f"{item},b,{vote}\n" for item, vote in zip(voted, votes, strict=True))
+    (tmp_path / "votes.csv").write_text(f"item,judge,vote\n{rows}", encoding="utf-8")
+    arguments = "tally", tmp_path / "tally.state", tmp_path / "votes.csv"
+    done = program(*arguments, example="saved_by_python")
+    assert done.stderr == ""
+    samples = np.zeros(len(votes), int)
+    for item in items:
+        (rows,) = np.nonzero(voted == item)
+        samples[rows] = 100 + np.arange(len(rows))
+    tally.add(voted, votes, samples, judges="b")
+    back = OnlineTally.load(tmp_path / "tally.state", DavidsonModel(1.2, 2.0, 0.8))
+    assert back.to_bytes() == tally.to_bytes()
+    ids, counts = tally.counts()
+    printed = [f"{item},{','.join(map(str, row))}" for item, row in zip(ids, counts, strict=True)]
+    assert done.stdout.splitlines() == printed

@@ -1,11 +1,14 @@
-//! `cargo run --example saved_by_python -- panel panel.json votes.csv`, or `rule rule.json votes.csv`
+//! `cargo run --example saved_by_python -- panel panel.json votes.csv`, or `rule rule.json votes.csv`,
+//! or `tally tally.state votes.csv`
 //!
-//! Uses what Python's `PanelModel.save` and `StoppingRule.save` wrote. The lines of votes are an
-//! item, a judge and a vote (-1, 0 or 1), such as `sum-7,gpt,-1`, below a header.
+//! Uses what Python's `PanelModel.save`, `StoppingRule.save` and `OnlineTally.save` wrote. The lines
+//! of votes are an item, a judge and a vote (-1, 0 or 1), such as `sum-7,gpt,-1`, below a header. A
+//! tally takes them as further samples, and its file is written anew for Python to go on with.
 
 use std::collections::BTreeMap;
 use std::{env, error::Error, fs};
 
+use btdagg::running::{Ids, Key, RunningTally};
 use btdagg::stopping::StoppingRule;
 use btdagg::{Label, Panel, Tally};
 
@@ -22,10 +25,34 @@ fn read(path: &str) -> Result<Votes, Box<dyn Error>> {
     Ok(votes)
 }
 
+/// Adds votes as samples from 100 on to a tally, and prints its counts.
+fn add_to(file: &str, votes: &Votes) -> Result<(), Box<dyn Error>> {
+    let (mut tally, about) = RunningTally::from_bytes(&fs::read(file)?)?;
+    for (item, votes) in votes {
+        for (sample, (judge, vote)) in (100..).zip(votes) {
+            let channel = tally.channel(judge, "");
+            let vote = Label::try_from(*vote).map_err(|vote| vote.to_string())?;
+            tally.add_one(Key::Text(item), vote, sample, channel)?;
+        }
+    }
+    let (Ids::Texts(items), counts) = tally.all_counts()? else {
+        return Err("expected items with texts for ids".into());
+    };
+    for (item, counts) in items.iter().zip(counts) {
+        println!("{item},{},{},{}", counts.minus(), counts.tie(), counts.plus());
+    }
+    fs::write(file, tally.to_bytes(&about)?)?;
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [kind, file, votes] = &arguments[..] else { return Err("expected three arguments".into()) };
-    let (file, votes) = (fs::read_to_string(file)?, read(votes)?);
+    let votes = read(votes)?;
+    if kind == "tally" {
+        return add_to(file, &votes);
+    }
+    let file = fs::read_to_string(file)?;
     match kind.as_str() {
         "panel" => {
             let panel = Panel::from_json(&file)?;
@@ -49,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{item},{n_votes},{}", label.value());
             }
         }
-        _ => return Err(format!("{kind}: expected panel or rule").into()),
+        _ => return Err(format!("{kind}: expected panel, rule or tally").into()),
     }
     Ok(())
 }
