@@ -104,11 +104,11 @@ def followed(n_events, *, kind, differing, seed, kills=0, n_items=400, batch=40,
             rows = zip(*events.pop()[1:], strict=True)
             events += [("one", *row) for row in rows]
         events.append(("withdraw", int(items[0]), int(samples[1]), str(judges[2])))
-        if step % 5 == 0:
+        if step % (every // 4) == 0:
             events.append(("settle",))
-        if step % 11 == 0:
+        if step % (every // 2 + 1) == 0:
             events.append(("forget", *random.integers(0, n_items, 5).tolist()))
-        if step % 17 == 0:
+        if step % (every - 3) == 0:
             events.append(("evict",))
         for event in events:
             log.append(event)

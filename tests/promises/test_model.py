@@ -4,10 +4,12 @@ import json
 import math
 import os
 import stat
+import warnings
 
 import numpy as np
 import pytest
 
+import btdagg
 from btdagg import DavidsonModel, InputError
 from refusals import refused
 
@@ -77,3 +79,36 @@ def test_memory_that_there_is_not_is_a_memory_error():
         MODEL.decide(counts)
     with pytest.raises(MemoryError):
         MODEL.predict_proba(counts)
+
+
+def test_batches_of_any_size_decide_alike_and_one_item_is_a_batch_of_one():
+    counts = np.random.default_rng(0).multinomial(12, [0.3, 0.3, 0.4], size=3_000)
+    numbers = {"beta": 1.2, "eta0": 2.0, "gamma": 0.8}
+    whole = DavidsonModel(**numbers)
+    expected = whole.decide(counts), whole.predict_proba(counts), whole.risks(counts)
+    for size in (1, 10, 600):
+        model = DavidsonModel(**numbers)
+        for start in range(0, 1_200, size):
+            rows = slice(start, start + size)
+            found = (of(counts[rows]) for of in (model.decide, model.predict_proba, model.risks))
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other[rows])
+    for row, p in zip(counts[:50].tolist(), expected[1], strict=False):
+        assert whole.predict_proba_one(*row) == tuple(p)
+    panel = btdagg.PanelModel(("a", "b"), (1.0, 0.4), 1.0, (0.5, 0.2))
+    votes = [[0, 1, 7], [1, 3, 4]]
+    assert panel.predict_proba_one(*votes) == tuple(panel.predict_proba([votes])[0])
+
+
+def test_more_votes_than_a_model_was_fitted_for_are_said_once():
+    model = DavidsonModel(1.2, 2.0, 0.8, provenance=btdagg.votes.Provenance(n_votes=8))
+    with pytest.warns(btdagg.votes.ProvenanceWarning, match="up to 9 votes"):
+        model.decide([[1, 2, 6]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.decide([[1, 2, 6]])
+        model.decide([[1, 2, 5]])
+    with pytest.warns(btdagg.votes.ProvenanceWarning, match="up to 12 votes"):
+        model.decide(np.array([[1, 2, 9]]))
+    with pytest.raises(btdagg.InputError, match=r"counts\[0, 0\]"):
+        model.decide([[np.nan, 20, 30]])

@@ -130,6 +130,13 @@ def as_counts(counts: ArrayLike) -> NDArray[Any]:
     return as_columns(in_label_order(counts, "counts"), 3, "minus, tie, plus of each item")
 
 
+def are_plain(counts: Any, n_columns: int) -> bool:
+    """Whether counts are an array of integers that the core reads as it is: most are."""
+    if type(counts) is not np.ndarray or counts.ndim != 2 or counts.shape[1] != n_columns:
+        return False
+    return counts.dtype.kind in "iu" and counts.dtype.isnative and counts.flags.aligned
+
+
 def as_columns(counts: ArrayLike, n_columns: int, meaning: str) -> NDArray[Any]:
     array = as_numbers(counts, "counts")
     if array.dtype == np.bool_:

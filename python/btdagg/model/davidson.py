@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
+    are_plain,
     as_counts,
     as_integer,
     as_labels,
@@ -89,8 +90,8 @@ class DavidsonModel(Model):
     minus (or b), tie (or same) and plus (or a), and `n_threads`, which does not change a bit of the
     result. They release the GIL and raise `InputError` naming the row of the first bad count.
     `decide`, `predict_proba` and `risks` warn (`ProvenanceWarning`) if each of the first 32 items
-    has more votes than the model was fitted for; ``model.provenance.differences(counts, votes)``
-    checks all items and the source of the votes.
+    has more votes than the model was fitted for, or has warned of before;
+    ``model.provenance.differences(counts, votes)`` checks all items and the source of the votes.
 
     References
     ----------
@@ -172,11 +173,17 @@ class DavidsonModel(Model):
         return picture(self, n_votes)
 
     def _read(self, counts: ArrayLike) -> NDArray[Any]:
+        is_plain = are_plain(counts, 3)
+        array = cast("NDArray[Any]", counts) if is_plain else as_counts(counts_alone(counts))
         origin = self.provenance
-        array = as_counts(counts_alone(counts))
-        n_votes = None if origin is None else origin.n_votes
-        if origin is not None and n_votes is not None and _core.exceeds(array, n_votes):
-            warn_of(origin.differences(array))
+        if origin is not None and origin.n_votes is not None:
+            # What was said once costs no more: a scorer of such items is asked again and again.
+            said = self.__dict__.get("_most_votes", origin.n_votes)
+            if _core.exceeds(array, said):
+                most = float(array.sum(axis=1).max())
+                if said < most < 2**63:
+                    self.__dict__["_most_votes"] = math.ceil(most)
+                warn_of(origin.differences(array))
         return array
 
     def decide_one(  # type: ignore[override]  # by name as well
@@ -187,6 +194,14 @@ class DavidsonModel(Model):
             return super().decide_one(minus, tie, plus, covariates=covariates)
         label = self._kernel.decide_one(minus, tie, plus)
         return label if self._points is None else self._points[label + 1].item()
+
+    def predict_proba_one(  # type: ignore[override]  # by name as well
+        self, minus: int, tie: int, plus: int, *, covariates: Mapping[str, float] | None = None
+    ) -> tuple[float, ...]:
+        """Probabilities of -1, 0 and +1 of one item from its three counts."""
+        if self.covariates or covariates is not None:
+            return super().predict_proba_one(minus, tie, plus, covariates=covariates)
+        return self._kernel.predict_proba_one(minus, tie, plus)
 
     def features(self, counts: ArrayLike, *, n_threads: int = 1) -> Features:
         """Margin feature s and tie feature t of each item, each (n,), in natural-log units."""

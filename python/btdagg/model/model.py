@@ -106,6 +106,13 @@ class Model(SavedAsJson, Displayed):
         label: float = self.decide([counts], covariates=columns)[0].item()
         return label
 
+    def predict_proba_one(
+        self, *counts: Any, covariates: Mapping[str, float] | None = None
+    ) -> tuple[float, ...]:
+        """Probabilities of the labels of one item, in their order; arguments as of `decide_one`."""
+        columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
+        return tuple(self.predict_proba([counts], covariates=columns)[0].tolist())
+
     def predict_proba(
         self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
     ) -> Floats:
@@ -215,6 +222,8 @@ class Model(SavedAsJson, Displayed):
     ) -> tuple[NDArray[Any], int, Floats | None]:
         rows = self._read(counts)
         n_threads = as_integer(n_threads, "n_threads", 1)
+        if covariates is None and not self.covariates:
+            return rows, n_threads, None
         return rows, n_threads, offsets_of(self, covariates, len(rows) // (len(self.judges) or 1))
 
     def _labels(self, decided: Any) -> Any:

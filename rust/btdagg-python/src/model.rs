@@ -50,6 +50,16 @@ impl Model {
         Ok(self.0.decide(counts_of(minus, tie, plus)?).value())
     }
 
+    /// Probabilities of −1, 0 and +1 of one item.
+    fn predict_proba_one(
+        &self,
+        minus: Any<'_>,
+        tie: Any<'_>,
+        plus: Any<'_>,
+    ) -> PyResult<(f64, f64, f64)> {
+        Ok(self.0.probabilities(counts_of(minus, tie, plus)?).into())
+    }
+
     /// Whether every item with at most so many votes is decided a tie.
     fn always_ties(&self, n_votes: u64) -> bool {
         self.0.always_ties(n_votes)

@@ -1,5 +1,5 @@
 use crate::index::index;
-use crate::{Counts, Label, Model};
+use crate::{Counts, Error, Execution, Label, Model, Rows};
 
 /// Counts below these are tabulated at most.
 const MOST_DECISIONS: u64 = 128;
@@ -57,6 +57,19 @@ impl CompiledModel {
         self.decisions.get(counts).unwrap_or_else(|| self.model.decide(counts))
     }
 
+    /// Decision of every row; see [`Model::decide_into`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
+    pub fn decide_into<R: Rows + ?Sized, L: From<Label> + Copy + Send>(
+        &self,
+        rows: &R,
+        out: &mut [L],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        self.model.decide_into(rows, out, execution)
+    }
+
     /// Probabilities of −1, 0 and +1.
     #[inline]
     pub fn probabilities(&self, counts: Counts) -> [f64; 3] {
@@ -87,6 +100,14 @@ mod tests {
         let model = Model::new(1.7, 3.1, -0.6).unwrap().with_smoothing(0.5, 2.0).unwrap();
         for max_count in [0, 1, 5, 12] {
             let compiled = model.compile(max_count);
+            let rows: Vec<[u64; 3]> = (0..700).map(|i| [i % 20, i / 20 % 20, i / 35]).collect();
+            let mut labels = vec![Label::Tie; rows.len()];
+            for _ in 0..2 {
+                compiled.decide_into(&rows[..], &mut labels, Execution::single()).unwrap();
+                for (&[minus, tie, plus], &label) in rows.iter().zip(&labels) {
+                    assert_eq!(label, model.decide(Counts::whole(minus, tie, plus)));
+                }
+            }
             for minus in 0..20 {
                 for tie in 0..20 {
                     for plus in 0..20 {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::davidson::{self, HalfWidth, Lead, TieLogit, Ties};
 use crate::features::{self, Features, Usual, check_usual_votes};
-use crate::table::Quantity;
+use crate::table::{Kept, Quantity};
 use crate::{Counts, Error, Execution, Label, Provenance, Rows};
 
 /// The three fitted numbers.
@@ -52,6 +52,21 @@ pub struct Model {
     kappa: f64,
     usual_votes: Option<f64>,
     provenance: Option<Arc<Provenance>>,
+    kept: Arc<KeptTables>,
+}
+
+/// Tables of a model's quantities, which its clones share.
+#[derive(Default)]
+struct KeptTables {
+    labels: Kept<Label>,
+    probabilities: Kept<[f64; 3]>,
+    risks: Kept<[f64; 3]>,
+}
+
+impl std::fmt::Debug for KeptTables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("tables")
+    }
 }
 
 /// Models are equal where their numbers are.
@@ -75,7 +90,8 @@ impl Model {
             }
         }
         let parameters = Parameters { beta, eta0, gamma };
-        Ok(Self { parameters, alpha: 1.0, kappa: 1.0, usual_votes: None, provenance: None })
+        let (usual_votes, provenance, kept) = (None, None, Arc::default());
+        Ok(Self { parameters, alpha: 1.0, kappa: 1.0, usual_votes, provenance, kept })
     }
 
     /// The same model with other smoothing constants.
@@ -84,7 +100,7 @@ impl Model {
     /// [`Error::Input`] if one is not finite and positive.
     pub fn with_smoothing(self, alpha: f64, kappa: f64) -> Result<Self, Error> {
         check_smoothing(alpha, kappa)?;
-        Ok(Self { alpha, kappa, ..self })
+        Ok(Self { alpha, kappa, kept: Arc::default(), ..self })
     }
 
     /// The same model, for items that have usually so many votes: features of items with more or
@@ -107,7 +123,7 @@ impl Model {
     /// [`Error::Input`] if the number is not finite and above 0.
     pub fn with_usual_votes(self, usual_votes: Option<f64>) -> Result<Self, Error> {
         check_usual_votes(usual_votes)?;
-        Ok(Self { usual_votes, ..self })
+        Ok(Self { usual_votes, kept: Arc::default(), ..self })
     }
 
     /// How many votes an item has usually, where the model compares others with these.
@@ -121,7 +137,7 @@ impl Model {
         let (of_margin, of_tie) = self.usual().factors(n_votes);
         let Parameters { beta, eta0, gamma } = self.parameters;
         let parameters = Parameters { beta: beta * of_margin, eta0, gamma: gamma * of_tie };
-        Self { parameters, usual_votes: None, ..self }
+        Self { parameters, usual_votes: None, kept: Arc::default(), ..self }
     }
 
     pub(crate) fn usual(&self) -> Usual {
@@ -255,7 +271,7 @@ impl Model {
             (of_margin, features::tie(tie, decisive, self.kappa) * of_tie)
         };
         let value = |s: f64, (of_margin, t): (f64, f64)| [s * of_margin, t];
-        Quantity { side: self.margin(), tie, value }.map(rows, out, execution)
+        Quantity { side: self.margin(), tie, value }.map(rows, None, out, execution)
     }
 
     /// Probabilities of every row.
@@ -271,7 +287,8 @@ impl Model {
         let value = |s, (of_margin, eta)| {
             davidson::probabilities(self.parameters.margin_logit(s * of_margin, 0.0), eta)
         };
-        Quantity { side: self.margin(), tie: self.tie(), value }.map(rows, out, execution)
+        let quantity = Quantity { side: self.margin(), tie: self.tie(), value };
+        quantity.map(rows, Some(&self.kept.probabilities), out, execution)
     }
 
     /// Risks of every row.
@@ -288,12 +305,14 @@ impl Model {
             let u = self.parameters.margin_logit(s * of_margin, 0.0);
             davidson::risks(davidson::probabilities(u, eta))
         };
-        Quantity { side: self.margin(), tie: self.tie(), value }.map(rows, out, execution)
+        let quantity = Quantity { side: self.margin(), tie: self.tie(), value };
+        quantity.map(rows, Some(&self.kept.risks), out, execution)
     }
 
     /// Decision of every row, as [`Label`] or as −1, 0, +1 (`i8`).
     ///
-    /// Small counts are looked up in a table, at close to the speed of reading them.
+    /// Small counts are looked up in a table, at close to the speed of reading them. Once a model was
+    /// asked for some 500 items it keeps that of counts below 16, for batches of any size.
     ///
     /// ```
     /// use btdagg::{Execution, Model};
@@ -316,9 +335,10 @@ impl Model {
     ) -> Result<(), Error> {
         let value = |s, (of_margin, eta)| {
             let lead = Lead::new(self.parameters.margin_logit(s * of_margin, 0.0));
-            davidson::action(lead, eta).into()
+            davidson::action(lead, eta)
         };
-        Quantity { side: self.margin(), tie: self.tie(), value }.map(rows, out, execution)
+        let quantity = Quantity { side: self.margin(), tie: self.tie(), value };
+        quantity.map(rows, Some(&self.kept.labels), out, execution)
     }
 
     /// The label with an offset.
@@ -395,7 +415,7 @@ impl WithOffsets<'_> {
         };
         let decide = |ties: Ties, offset| ties.decide(offset).into();
         let quantity = Quantity { side: model.margin(), tie, value };
-        quantity.map_with(rows, self.offsets, out, execution, decide)
+        quantity.map_with(rows, None, self.offsets, out, execution, decide)
     }
 
     /// Probabilities of every row.
@@ -437,7 +457,7 @@ impl WithOffsets<'_> {
             of(davidson::probabilities(davidson::margin_logit(1.0, u, offset), eta))
         };
         let quantity = Quantity { side: model.margin(), tie: model.tie(), value };
-        quantity.map_with(rows, self.offsets, out, execution, finish)
+        quantity.map_with(rows, None, self.offsets, out, execution, finish)
     }
 }
 
@@ -476,6 +496,45 @@ mod tests {
             let mut labels = vec![0_i8; rows.len()];
             model.decide_into(&rows[..], &mut labels, execution).unwrap();
             assert_eq!(labels, direct);
+        }
+    }
+
+    #[test]
+    fn tables_that_are_kept_have_the_same_bits_and_are_of_their_own_model() {
+        let model = Model::new(0.9, 1.4, 0.7).unwrap();
+        for most in [12, 30] {
+            let rows: Vec<[u64; 3]> =
+                (0..5_000_u64).map(|i| [i % most, i / 7 % most, i * i % most]).collect();
+            let counts = |&[m, t, p]: &[u64; 3]| Counts::whole(m, t, p);
+            let direct: Vec<_> = rows.iter().map(|row| model.probabilities(counts(row))).collect();
+            let clone = model.clone();
+            for (size, model) in [(rows.len(), &model), (10, &model), (1, &clone), (4000, &clone)] {
+                for (rows, direct) in rows.chunks(size).zip(direct.chunks(size)) {
+                    let (mut p, mut risks) = ([[0.0; 3]; 5_000], [[0.0; 3]; 5_000]);
+                    let mut labels = [Label::Tie; 5_000];
+                    let single = Execution::single();
+                    model.probabilities_into(rows, &mut p[..rows.len()], single).unwrap();
+                    model.risks_into(rows, &mut risks[..rows.len()], single).unwrap();
+                    model.decide_into(rows, &mut labels[..rows.len()], single).unwrap();
+                    assert_eq!(&p[..rows.len()], direct);
+                    for ((row, risks), label) in rows.iter().zip(risks).zip(labels) {
+                        assert_eq!(risks, model.risks(counts(row)));
+                        assert_eq!(label, model.decide(counts(row)));
+                    }
+                }
+            }
+            let others = [
+                model.clone().with_smoothing(0.3, 2.0).unwrap(),
+                model.clone().with_usual_votes(Some(3.0)).unwrap(),
+                model.clone().with_usual_votes(Some(3.0)).unwrap().at(9.0),
+            ];
+            for other in others {
+                let mut p = vec![[0.0; 3]; rows.len()];
+                other.probabilities_into(&rows[..], &mut p, Execution::single()).unwrap();
+                for (row, p) in rows.iter().zip(p) {
+                    assert_eq!(p, other.probabilities(counts(row)));
+                }
+            }
         }
     }
 

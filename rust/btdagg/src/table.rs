@@ -1,5 +1,8 @@
 //! A quantity of many items, by table look-up where counts are small.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use crate::counts::{CountRow, Rows};
 use crate::error::{check_finite, same_length};
 use crate::index::index;
@@ -37,25 +40,33 @@ where
     ///
     /// # Errors
     /// [`Error::Input`] for the first bad row, [`Error::Interrupted`].
-    pub(crate) fn map<R: Rows + ?Sized>(
+    pub(crate) fn map<R: Rows + ?Sized, O: From<V> + Copy + Send>(
         &self,
         rows: &R,
-        out: &mut [V],
+        kept: Option<&Kept<V>>,
+        out: &mut [O],
         execution: Execution<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        V: Sync,
+    {
         let nothing = vec![(); rows.len()]; // which takes no memory
-        self.map_with(rows, &nothing, out, execution, |value, ()| value)
+        self.map_with(rows, kept, &nothing, out, execution, |value, ()| value.into())
     }
 
     /// Writes what is made of the quantity of each row and of what else is known of it.
     pub(crate) fn map_with<R: Rows + ?Sized, X: Known, O: Copy + Send>(
         &self,
         rows: &R,
+        kept: Option<&Kept<V>>,
         known: &[X],
         out: &mut [O],
         execution: Execution<'_>,
         finish: impl Fn(V, X) -> O + Sync,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Error>
+    where
+        V: Sync,
+    {
         same_length("out", out.len(), rows.len(), "counts")?;
         same_length("offsets", known.len(), rows.len(), "counts")?;
         for_each_part(out, BLOCK, execution, |start, part, mut watch| {
@@ -68,13 +79,16 @@ where
                 let bits = bits_of(block);
                 let known = &known[row..row + out.len()];
                 X::check(known, row)?;
+                let make = |bits| Table::of(bits, &self.side, &self.tie, &self.value);
+                let kept = kept.and_then(|kept| kept.table(bits, out.len(), make));
                 // A table pays when it has fewer entries than rows that are still to come.
-                if table.as_ref().is_none_or(|table| table.bits < bits)
+                if kept.is_none()
+                    && table.as_ref().is_none_or(|table| table.bits < bits)
                     && entries::<V>(bits).is_some_and(|entries| entries <= left)
                 {
-                    table = Some(Table::of(bits, &self.side, &self.tie, &self.value));
+                    table = Some(make(bits));
                 }
-                match &table {
+                match kept.or(table.as_ref()) {
                     Some(table) if bits <= table.bits => {
                         table.look_up(block, known, out, &finish);
                     }
@@ -90,6 +104,53 @@ where
             }
             Ok(())
         })
+    }
+}
+
+/// Bytes of a table that is kept with its model.
+const MAX_KEPT_BYTES: usize = 1 << 17;
+
+/// Tables of a quantity of one model, for counts below 16 and 32. Each is made once the model was
+/// asked for so many items that it pays, and serves batches of any size from then on.
+pub(crate) struct Kept<V>([KeptTable<V>; 2]);
+
+impl<V> Default for Kept<V> {
+    fn default() -> Self {
+        Self(Default::default())
+    }
+}
+
+struct KeptTable<V> {
+    n_asked: AtomicUsize,
+    /// Whether one thread makes it. None waits for another, so that a process may fork.
+    is_made: AtomicBool,
+    table: OnceLock<Table<V>>,
+}
+
+impl<V> Default for KeptTable<V> {
+    fn default() -> Self {
+        Self {
+            n_asked: AtomicUsize::new(0),
+            is_made: AtomicBool::new(false),
+            table: OnceLock::new(),
+        }
+    }
+}
+
+impl<V> Kept<V> {
+    fn table(&self, bits: u32, n: usize, make: impl Fn(u32) -> Table<V>) -> Option<&Table<V>> {
+        let bits = bits.max(4);
+        let kept = self.0.get(index(u64::from(bits - 4)))?;
+        if kept.table.get().is_none() {
+            let entries = entries::<V>(bits)?;
+            let n_asked = kept.n_asked.fetch_add(n, Ordering::Relaxed).saturating_add(n);
+            let pays = entries * size_of::<V>() <= MAX_KEPT_BYTES && entries <= 8 * n_asked.min(1 << 20);
+            if !pays || kept.is_made.swap(true, Ordering::Relaxed) {
+                return None;
+            }
+            let _ = kept.table.set(make(bits));
+        }
+        kept.table.get()
     }
 }
 
