@@ -41,14 +41,14 @@ COUNTS = [[0, 1, 11], [5, 2, 5], [12, 0, 0]]
 class Scorer:
     """`btdagg serve` on a free port."""
 
-    def __init__(self, folder, token=None):
+    def __init__(self, folder, token=None, *options):
         self.model = folder / "model.json"
         MODEL.save(self.model)
         self.log = folder / "log"
         environment = {k: v for k, v in os.environ.items() if k != "BTDAGG_SERVE_TOKEN"}
         if token is not None:
             environment["BTDAGG_SERVE_TOKEN"] = token
-        command = [*PROGRAM, "serve", self.model, "--port", "0"]
+        command = [*PROGRAM, "serve", self.model, "--port", "0", *options]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         start = time.monotonic()
@@ -493,6 +493,12 @@ def test_a_token_is_asked_for():
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
         assert "no valid bearer token" in answer.json()["detail"]
     assert client.get("/metrics").status_code == 401
+    assert client.get("/readyz").json() == {"status": "ready", "model": digest_of(MODEL)}
+    described = client.get("/openapi.json").json()["paths"]
+    for path, method in (("/v1/decide", "post"), ("/v1/model", "get"), ("/metrics", "get")):
+        assert "401" in described[path][method]["responses"]
+    assert "401" not in described["/readyz"]["get"]["responses"]
+    assert "415" in described["/v1/decide"]["post"]["responses"]
     assert client.get("/healthz").status_code == 200
     for scheme in ("Bearer", "bearer"):
         headers = {"Authorization": f"{scheme} secret"}
@@ -579,6 +585,58 @@ def test_what_was_accepted_is_finished_at_shutdown(scorer):
             answer += part
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert scorer.process.wait(60) == 0
+
+
+def test_another_model_takes_the_place_of_the_one_that_is_served():
+    app = create_app(MODEL)
+    client = TestClient(app)
+    assert client.post("/v1/decide", json={"counts": COUNTS}).json()["labels"] == [1, 0, -1]
+    ties = DavidsonModel(0.1, 6.0, 0.8)
+    app.state.scorer.use(ties)
+    answer = client.post("/v1/decide", json={"counts": COUNTS}).json()
+    assert answer == {"model": digest_of(ties), "labels": [0, 0, 0]}
+    grades = GradeModel(2, (1.5, 2.5), Scale(range(1, 4)))
+    app.state.scorer.use(grades)
+    assert client.post("/v1/decide", json={"1": [0], "2": [1], "3": [7]}).json()["labels"] == [3]
+    assert client.get("/v1/model").json()["cuts"] == [1.5, 2.5]
+    body = client.get("/openapi.json").json()["components"]["schemas"]["Body"]
+    assert "score" in body["properties"]
+
+
+def test_a_model_file_is_loaded_anew_and_at_the_end_the_server_drains(tmp_path):
+    scorer = Scorer(tmp_path, None, "--drain", "2")
+    try:
+
+        def served():
+            return json.loads(scorer.ask("GET", "/readyz")[1]).get("model")
+
+        def eventually(condition):
+            start = time.monotonic()
+            while not condition():
+                assert time.monotonic() < start + 30, scorer.log.read_text()
+                time.sleep(0.05)
+
+        assert served() == digest_of(MODEL)
+        other = DavidsonModel(0.5, 1.0, 0.25)
+        other.save(scorer.model)
+        eventually(lambda: served() == digest_of(other))
+        scorer.model.write_text("{")
+        eventually(lambda: "the model stays as it is" in scorer.log.read_text())
+        assert served() == digest_of(other)
+        log = len(scorer.log.read_text())
+        scorer.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "the model stays as it is" in scorer.log.read_text()[log:])
+        body = json.dumps({"counts": COUNTS})
+        json_type = {"content-type": JSON}
+        assert scorer.ask("POST", "/v1/decide", body, json_type)[0] == 200
+        scorer.process.send_signal(signal.SIGTERM)
+        eventually(lambda: scorer.ask("GET", "/readyz")[0] == 503)
+        assert scorer.ask("POST", "/v1/decide", body, json_type)[0] == 200
+        assert scorer.ask("GET", "/healthz")[0] == 200
+        assert scorer.process.wait(60) == 0
+        assert "Traceback" not in scorer.log.read_text()
+    finally:
+        scorer.close()
 
 
 @pytest.mark.soak

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -17,21 +19,48 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class _Server(uvicorn.Server):
     """A uvicorn server that calls `tell` when it has started, and a signal would end it."""
 
-    def __init__(self, config: uvicorn.Config, tell: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        tell: Callable[[], object],
+        drain: float,
+        drains: Callable[[], object] | None,
+    ) -> None:
         super().__init__(config)
-        self._tell = tell
+        self._tell, self._drain, self._drains = tell, drain, drains
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
         self._tell()
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Go on for a while after the first signal."""
+        drain, self._drain = self._drain, 0.0
+        if not drain:
+            super().handle_exit(sig, frame)
+            return
+        if self._drains is not None:
+            self._drains()
+        end = super().handle_exit
+        self._loop.call_soon_threadsafe(self._loop.call_later, drain, end, sig, frame)
 
-def serve(config: uvicorn.Config, listening: socket.socket, tell: Callable[[], object]) -> None:
-    """Answer until SIGINT or SIGTERM, then finish what was accepted; `tell` that it has begun."""
+
+def serve(
+    config: uvicorn.Config,
+    listening: socket.socket,
+    tell: Callable[[], object],
+    drain: float = 0.0,
+    drains: Callable[[], object] | None = None,
+) -> None:
+    """Answer until SIGINT or SIGTERM, then finish what was accepted; `tell` that it has begun.
+
+    It goes on for `drain` seconds after the signal, and says so to `drains`.
+    """
     # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
     before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
     try:
-        _Server(config, tell).run([listening])
+        _Server(config, tell, drain, drains).run([listening])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

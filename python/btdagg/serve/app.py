@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
 import pyarrow as pa
@@ -77,6 +77,9 @@ class ServedModel(BaseModel):
 
 
 _BINARY = {ARROW: {"schema": {"type": "string", "format": "binary"}}}
+_UNAUTHORIZED: dict[int | str, Any] = {
+    401: {"model": Error, "description": "The bearer token is missing or wrong."}
+}
 _DECIDE: dict[str, Any] = {
     "response_class": Response,
     "responses": {
@@ -94,6 +97,35 @@ _DECIDE: dict[str, Any] = {
 }
 
 
+class Served(NamedTuple):
+    """A model, as requests see it from their beginning to their end."""
+
+    model: DavidsonModel | GradeModel
+    decider: DavidsonModel | GradeModel  # without its origin, of which it would warn
+    requests: Requests
+    digest: str
+
+
+class Scorer:
+    """What an application serves; it is in `app.state.scorer`."""
+
+    served: Served
+    is_draining = False
+
+    def __init__(self, app: FastAPI, model: DavidsonModel | GradeModel) -> None:
+        self._app = app
+        self.use(model)
+
+    def use(self, model: DavidsonModel | GradeModel) -> None:
+        """Serve a model from the next request on."""
+        self.served = Served(
+            model, replace(model, provenance=None), Requests(model), digest_of(model)
+        )
+        # The description is kept by the application.
+        schemas = self._app.openapi()["components"]["schemas"]
+        schemas["Body"] = self.served.requests.body.model_json_schema()
+
+
 def create_app(
     model: DavidsonModel | GradeModel, *, token: str | None = None, max_body: int = MAX_BODY
 ) -> FastAPI:
@@ -103,14 +135,16 @@ def create_app(
     ----------
     model : DavidsonModel or GradeModel
     token : str, optional
-        Bearer token of requests, except for ``/healthz`` and the documentation.
+        Bearer token of requests, except for ``/healthz``, ``/readyz`` and the documentation.
     max_body : int
         Largest body in bytes.
+
+    Notes
+    -----
+    ``app.state.scorer.use(model)`` serves another model from the next request on.
     """
     is_empty = token is not None and not token.strip()
     forbid(is_empty, "token is empty, expected a text", "token")
-    requests, digest = Requests(model), digest_of(model)
-    decider = replace(model, provenance=None)  # of which it would warn
     workers = anyio.CapacityLimiter(os.cpu_count() or 1)
     registry = CollectorRegistry()
     decided = Counter("btdagg_items", "Items decided.", registry=registry)
@@ -129,8 +163,10 @@ def create_app(
     )
     app.add_middleware(_Measured, registry=registry)
     secured: dict[str, Any] = {} if token is None else {"dependencies": [Security(authorized)]}
+    refusals: dict[int | str, Any] = {} if token is None else _UNAUTHORIZED
 
-    def answer(items: RequestItems, media: str, probabilities: bool) -> bytes:
+    def answer(served: Served, items: RequestItems, media: str, probabilities: bool) -> bytes:
+        model, decider, _, digest = served
         counts, votes, covariates = items.counts, items.votes, items.covariates
         warnings = unknown_in(covariates)
         if model.provenance is not None and len(counts):
@@ -156,7 +192,9 @@ def create_app(
         }
         return to_json({name: value for name, value in values.items() if value is not None})
 
-    @app.post("/v1/decide", **_DECIDE, **secured)
+    decide_responses = {**_DECIDE["responses"], **refusals}
+
+    @app.post("/v1/decide", **{**_DECIDE, "responses": decide_responses}, **secured)
     async def decide(request: Request, query: Annotated[DecideQuery, Query()]) -> Response:
         """Decide the label of every item, given its counts or its votes.
 
@@ -170,25 +208,28 @@ def create_app(
             raise HTTPException(415, f"content type {sent!r}, expected {JSON} or {ARROW}")
         accepted = request.headers.get("accept", "").lower()
         media = next((kind for kind in (sent, JSON, ARROW) if kind in accepted), sent)
+        served = scorer.served
 
         def work() -> tuple[bytes, int]:
-            items = requests.read_json(body) if sent == JSON else requests.read_arrow(body)
-            return answer(items, media, query.probabilities), len(items.counts)
+            read = served.requests.read_json if sent == JSON else served.requests.read_arrow
+            items = read(body)
+            return answer(served, items, media, query.probabilities), len(items.counts)
 
         if len(body) <= _SMALL:
             content, n_items = work()
         else:
             content, n_items = await anyio.to_thread.run_sync(work, limiter=workers)
         decided.inc(n_items)
-        return Response(content, media_type=media, headers={MODEL_HEADER: digest})
+        return Response(content, media_type=media, headers={MODEL_HEADER: served.digest})
 
-    @app.get("/v1/model", response_model_exclude_unset=True, **secured)
+    @app.get("/v1/model", response_model_exclude_unset=True, responses=refusals, **secured)
     async def show_model() -> ServedModel:
         """Show the model: its digest, its numbers and what it was fitted to."""
+        model, decider, _, digest = scorer.served
         origin = None if model.provenance is None else model.provenance.as_dict()
         return ServedModel(model=digest, **decider.as_dict(), provenance=origin)
 
-    @app.get("/metrics", response_class=Response, **secured)
+    @app.get("/metrics", response_class=Response, responses=refusals, **secured)
     async def show_metrics() -> Response:
         """Show counters and times, for Prometheus."""
         media = "text/plain; version=0.0.4; charset=utf-8"
@@ -198,6 +239,13 @@ def create_app(
     async def healthz() -> dict[str, str]:
         """Whether the server answers."""
         return {"status": "ok"}
+
+    @app.get("/readyz", responses={503: {"model": Error, "description": "It will end soon."}})
+    async def readyz() -> dict[str, str]:
+        """Whether to send it requests: not once it was told to end."""
+        if scorer.is_draining:
+            raise HTTPException(503, "draining")
+        return {"status": "ready", "model": scorer.served.digest}
 
     @app.exception_handler(InputError)
     async def bad_input(_: Request, error: InputError) -> JSONResponse:
@@ -214,8 +262,7 @@ def create_app(
     async def gone(_: Request, __: ClientDisconnect) -> Response:
         return Response(status_code=400)  # which nobody reads
 
-    schemas = app.openapi()["components"]["schemas"]  # kept by the application
-    schemas["Body"] = requests.body.model_json_schema()
+    scorer = app.state.scorer = Scorer(app, model)
     return app
 
 

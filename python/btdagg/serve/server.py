@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
+import os
+import signal
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from btdagg._util.files import load_any
 from btdagg._util.listening import bound, place_of, serve
-from btdagg.serve.app import MAX_BODY, create_app
+from btdagg._util.numbers import as_number
+from btdagg.model.davidson import DavidsonModel
+from btdagg.model.grades import GradeModel
+from btdagg.serve.app import MAX_BODY, Scorer, create_app
 
 if TYPE_CHECKING:
-    from btdagg.model.davidson import DavidsonModel
-    from btdagg.model.grades import GradeModel
+    from pathlib import Path
+
+_LOOKS = 1.0  # seconds between two looks at a file
+_log = logging.getLogger("btdagg.serve")
 
 
 def run(
-    model: DavidsonModel | GradeModel,
+    model: DavidsonModel | GradeModel | Path | str,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None = None,
     max_body: int = MAX_BODY,
+    drain: float = 0.0,
 ) -> None:
-    """Serve a model until SIGTERM or SIGINT, then finish what was accepted; see `create_app`."""
+    """Serve a model until SIGTERM or SIGINT, then finish what was accepted; see `create_app`.
+
+    Parameters
+    ----------
+    model : DavidsonModel, GradeModel or path
+        Of a path the model is loaded anew when the file changes, and at SIGHUP. A file that is none
+        leaves the model as it is, and is logged.
+    drain : float
+        Seconds to go on after the signal while ``/readyz`` answers 503, so that a load balancer
+        sends no more. A second signal ends at once.
+    """
+    drain = as_number(drain, "drain", least=0)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    loaded = model if isinstance(model, DavidsonModel | GradeModel) else _load(model)
+    app = create_app(loaded, token=token, max_body=max_body)
+    scorer: Scorer = app.state.scorer
     config = uvicorn.Config(
-        create_app(model, token=token, max_body=max_body),
+        app,
         ws="none",
         timeout_graceful_shutdown=35,
         access_log=False,
@@ -34,5 +59,48 @@ def run(
         server_header=False,
     )
     listening = bound(host, port)
-    place = f"listening on http://{place_of(listening)}"
-    serve(config, listening, lambda: print(place, flush=True))
+    tasks = []
+
+    def started() -> None:
+        if not isinstance(model, DavidsonModel | GradeModel):
+            tasks.append(asyncio.get_running_loop().create_task(_follow(model, scorer)))
+        print(f"listening on http://{place_of(listening)}", flush=True)
+
+    def drains() -> None:
+        scorer.is_draining = True
+
+    serve(config, listening, started, drain, drains)
+
+
+def _load(path: Path | str) -> DavidsonModel | GradeModel:
+    model: DavidsonModel | GradeModel = load_any(path, DavidsonModel, GradeModel)
+    return model
+
+
+async def _follow(path: Path | str, scorer: Scorer) -> None:
+    """Load a model anew whenever its file changes, or at a signal."""
+    asked, seen = asyncio.Event(), _state_of(path)
+    if hasattr(signal, "SIGHUP"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
+    while True:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asked.wait(), _LOOKS)
+        state = _state_of(path)
+        if not asked.is_set() and state == seen:
+            continue
+        asked.clear()
+        seen = state
+        try:
+            scorer.use(_load(path))
+        except (OSError, ValueError) as error:
+            _log.error("the model stays as it is: %s", error)
+        else:
+            _log.info("serving %s, model %s", path, scorer.served.digest)
+
+
+def _state_of(path: Path | str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
