@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from btdagg._util.wording import shown
@@ -49,7 +50,11 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
 
 def decision_map_script() -> str:
     """Return the script that computes and draws the map, without its tag."""
-    return asset("davidson.js") + asset("decision_map.js")
+    module = files("btdagg").joinpath("js", "btdagg.js").read_text(encoding="utf-8")
+    # A page is one file, whose scripts are no modules.
+    plain = module.replace("export ", "")
+    names = "return { decide, majority, probabilities, risks };"
+    return f"const davidson = (() => {{\n{plain}{names}\n}})();\n{asset('decision_map.js')}"
 
 
 def _reaching(control: _Control, models: Mapping[str, DavidsonModel]) -> _Control:
