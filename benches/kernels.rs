@@ -219,7 +219,7 @@ fn stream_fx_maps(bencher: Bencher) {
         let mut seen = FxHashMap::<(i64, u32), i8>::default();
         let mut counts = FxHashMap::<i64, [u64; 3]>::default();
         for row in 0..N_ITEMS {
-            let column = |vote: i8| (vote + 1) as usize;
+            let column = |vote: i8| usize::from((vote + 1).cast_unsigned());
             let counts = counts.entry(items[row]).or_default();
             match seen.entry((items[row], samples[row])) {
                 Entry::Vacant(entry) => {

@@ -100,6 +100,11 @@ FOUR_FITS = {
     "arguments": ("btdagg.calibrate_panel seed",),
     "instead": "one fit (`model/fit.py`, `posterior.rs`) over rows of a design",
 }
+BIT_PLANES = {
+    "files": ("python/btdagg/report/davidson.js",),
+    "names": ("btdagg._core.RunningTally.export",),
+    "instead": "a tally of items and seen samples in hash maps; one JavaScript module",
+}
 RECORDED_BITS = {
     "files": (
         "tests/model/pins.json",

@@ -196,9 +196,8 @@ impl RunningTally {
     /// The samples that came with different votes, by item in ascending order.
     fn conflicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Conflict<'py>>> {
         let conflicts = self.0.conflicts().map_err(raise)?.into_iter();
-        let listed = conflicts.map(|(key, channel, sample, votes)| {
-            Ok((shown(py, key)?, channel, sample, votes))
-        });
+        let listed = conflicts
+            .map(|(key, channel, sample, votes)| Ok((shown(py, key)?, channel, sample, votes)));
         listed.collect()
     }
 

@@ -510,8 +510,8 @@ mod tests {
             let clone = model.clone();
             for (size, model) in [(rows.len(), &model), (10, &model), (1, &clone), (4000, &clone)] {
                 for (rows, direct) in rows.chunks(size).zip(direct.chunks(size)) {
-                    let (mut p, mut risks) = ([[0.0; 3]; 5_000], [[0.0; 3]; 5_000]);
-                    let mut labels = [Label::Tie; 5_000];
+                    let (mut p, mut risks) = (vec![[0.0; 3]; 5_000], vec![[0.0; 3]; 5_000]);
+                    let mut labels = vec![Label::Tie; 5_000];
                     let single = Execution::single();
                     model.probabilities_into(rows, &mut p[..rows.len()], single).unwrap();
                     model.risks_into(rows, &mut risks[..rows.len()], single).unwrap();

@@ -268,7 +268,9 @@ impl WithOffsets<'_, Panel> {
         out: &mut [[f64; 3]],
         execution: Execution<'_>,
     ) -> Result<(), Error> {
-        self.model.map(rows, Some(self.offsets), out, execution, |logits| davidson::risks(probabilities(logits)))
+        self.model.map(rows, Some(self.offsets), out, execution, |logits| {
+            davidson::risks(probabilities(logits))
+        })
     }
 }
 

@@ -144,7 +144,8 @@ impl<V> Kept<V> {
         if kept.table.get().is_none() {
             let entries = entries::<V>(bits)?;
             let n_asked = kept.n_asked.fetch_add(n, Ordering::Relaxed).saturating_add(n);
-            let pays = entries * size_of::<V>() <= MAX_KEPT_BYTES && entries <= 8 * n_asked.min(1 << 20);
+            let pays =
+                entries * size_of::<V>() <= MAX_KEPT_BYTES && entries <= 8 * n_asked.min(1 << 20);
             if !pays || kept.is_made.swap(true, Ordering::Relaxed) {
                 return None;
             }

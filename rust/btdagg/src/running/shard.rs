@@ -195,7 +195,10 @@ impl Shard {
     #[inline]
     pub(super) fn count(&mut self, place: usize, votes: [u64; 3]) {
         let counts = &mut self.items[place].planes;
-        counts.iter_mut().zip(votes).for_each(|(count, votes)| *count = count.saturating_add(votes));
+        counts
+            .iter_mut()
+            .zip(votes)
+            .for_each(|(count, votes)| *count = count.saturating_add(votes));
     }
 
     /// A sample of an item came with a vote, or was withdrawn: beside what it came with before, or
@@ -205,7 +208,7 @@ impl Shard {
         &mut self,
         place: usize,
         sample: Sample,
-        plane: usize,
+        column: usize,
         corrects: bool,
     ) -> Result<(), Error> {
         let bit = sample.bit();
@@ -213,7 +216,7 @@ impl Shard {
         if corrects {
             planes.iter_mut().for_each(|plane| *plane &= !bit);
         }
-        planes[plane] |= bit;
+        planes[column] |= bit;
         Ok(())
     }
 
@@ -261,7 +264,8 @@ impl Shard {
             let Block { item, of, .. } = blocks[block as usize];
             hash_of_block(items[item as usize].hash, of)
         };
-        let is = |&block: &u32| blocks[block as usize].item == item && blocks[block as usize].of == of;
+        let is =
+            |&block: &u32| blocks[block as usize].item == item && blocks[block as usize].of == of;
         self.further.try_reserve(1, hash_of).map_err(|_| Error::Memory)?;
         let entry = self.further.entry(hash, is, hash_of);
         let vacant = match entry {

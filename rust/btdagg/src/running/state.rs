@@ -69,9 +69,9 @@ impl RunningTally {
                 self.shard(shard).all_votes(place).into_iter().for_each(|count| out.number(count));
             }
         }
-        out.0.extend(items.iter().map(|&(shard, place)| {
-            u8::from(self.shard(shard).is_reported(place))
-        }));
+        out.0.extend(
+            items.iter().map(|&(shard, place)| u8::from(self.shard(shard).is_reported(place))),
+        );
         out.number(blocks.len() as u64);
         for (item, channel, block, planes) in blocks {
             out.number(item as u64);
@@ -106,26 +106,26 @@ impl RunningTally {
         }
         let n = from.length(8)?;
         let numbers = from.numbers(n)?;
-        let mut places = Vec::new();
+        let mut found = Vec::new();
         for number in numbers {
             let key = if has_texts {
                 Key::Text(from.text_of(number)?)
             } else {
                 Key::Integer(number.cast_signed())
             };
-            places.push(tally.place_of(key)?);
+            found.push(tally.place_of(key)?);
         }
-        for &(shard, place) in places.iter().filter(|_| !deduplicates) {
+        for &(shard, place) in found.iter().filter(|_| !deduplicates) {
             let counts = [from.number()?, from.number()?, from.number()?];
             tally.shard_mut(shard).count(place, counts);
         }
-        for &item in &places {
+        for &item in &found {
             if from.take::<1>()? != [0] {
                 tally.mark(item);
             }
         }
         for _ in 0..from.number()? {
-            let item = usize::try_from(from.number()?).ok().and_then(|item| places.get(item));
+            let item = usize::try_from(from.number()?).ok().and_then(|item| found.get(item));
             let &(shard, place) = item.ok_or_else(damaged)?;
             let channel = *channels.get(from.small()? as usize).ok_or_else(damaged)?;
             let block = u16::from_le_bytes(from.take()?);

@@ -109,7 +109,7 @@ struct Routed {
     sample: Sample,
     /// Row among those that are sorted at a time.
     row: u32,
-    column: u32,
+    column: u8,
 }
 
 impl RunningTally {
@@ -187,7 +187,8 @@ impl RunningTally {
                     let (key, sample) = (keys.get(row), votes.sample(row));
                     let hash = self.secret.hash(key);
                     let shard = &mut self.shards[shard_of(hash)];
-                    shard.put(key, hash, column(votes.votes[row]), sample, self.settings)?;
+                    let vote = usize::from(column(votes.votes[row]));
+                    shard.put(key, hash, vote, sample, self.settings)?;
                 }
             }
             return Ok(late);
@@ -205,7 +206,7 @@ impl RunningTally {
                             Keys::Integers(_) => Key::Integer(0), // of which the hash is enough
                             Keys::Texts(_) => keys.get(start + row as usize),
                         };
-                        shard.put(key, hash, column as usize, sample, settings)?;
+                        shard.put(key, hash, column.into(), sample, settings)?;
                     }
                 }
                 Ok(())
@@ -320,15 +321,21 @@ impl RunningTally {
         let Settings { deduplicates, corrects, has_texts, .. } = other.settings;
         self.check_texts(has_texts)?;
         if (deduplicates, corrects) != (self.settings.deduplicates, self.settings.corrects) {
-            return Err(Error::input("other", "counts otherwise", "a tally that counts as this one"));
+            return Err(Error::input(
+                "other",
+                "counts otherwise",
+                "a tally that counts as this one",
+            ));
         }
         let channels: Vec<u32> =
             other.channels.iter().map(|(judge, order)| self.channel(judge, order)).collect();
         if self.settings.max_items < usize::MAX {
-            let is_new = |shard: &Shard, place| self.find(shard.key(place, &other.secret)).is_none();
-            let new = other.shards.iter().map(|shard| {
-                shard.places().filter(|&place| is_new(shard, place)).count()
-            });
+            let is_new =
+                |shard: &Shard, place| self.find(shard.key(place, &other.secret)).is_none();
+            let new = other
+                .shards
+                .iter()
+                .map(|shard| shard.places().filter(|&place| is_new(shard, place)).count());
             if self.len() + new.sum::<usize>() > self.settings.max_items {
                 return Err(self.too_many());
             }
@@ -460,7 +467,11 @@ impl RunningTally {
         if are_texts == self.settings.has_texts {
             return Ok(());
         }
-        Err(Error::input("items", "are of another kind than before", "integers or strings as before"))
+        Err(Error::input(
+            "items",
+            "are of another kind than before",
+            "integers or strings as before",
+        ))
     }
 
     fn check_key(&self, key: Key<'_>) -> Result<(), Error> {
@@ -507,7 +518,7 @@ impl RunningTally {
         }
         for (row, &vote) in votes.votes.iter().enumerate() {
             let key = keys.get(row);
-            if self.is_late(key, self.secret.hash(key), votes.sample(row), column(vote)) {
+            if self.is_late(key, self.secret.hash(key), votes.sample(row), column(vote).into()) {
                 if refuses {
                     let got = format!("is {}, which is settled", key.shown());
                     let expected = "votes of open items; late='drop' leaves them out";
@@ -534,7 +545,8 @@ impl RunningTally {
             return Ok(());
         }
         let mut new = HashSet::new();
-        let is_new = (0..keys.len()).map(|row| keys.get(row)).filter(|&key| self.find(key).is_none());
+        let is_new =
+            (0..keys.len()).map(|row| keys.get(row)).filter(|&key| self.find(key).is_none());
         for key in is_new {
             let id = match key {
                 Key::Integer(number) => (number, ""),
@@ -580,8 +592,12 @@ impl RunningTally {
         for ((place, row), &hash) in (0..).zip(rows).zip(&hashes) {
             if late.next_if_eq(&row).is_none() {
                 let end = &mut ends[shard_of(hash)];
-                let column = u32::from(column(votes.votes[row]) as u8);
-                routed[*end] = Routed { hash, sample: votes.sample(row), row: place, column };
+                routed[*end] = Routed {
+                    hash,
+                    sample: votes.sample(row),
+                    row: place,
+                    column: column(votes.votes[row]),
+                };
                 *end += 1;
             }
         }
@@ -623,7 +639,8 @@ impl RunningTally {
     fn ids(&self, items: &[(usize, usize)]) -> Ids {
         let keys = items.iter().map(|&item| self.key(item));
         if self.settings.has_texts {
-            let text = |key| if let Key::Text(text) = key { text.to_owned() } else { String::new() };
+            let text =
+                |key| if let Key::Text(text) = key { text.to_owned() } else { String::new() };
             Ids::Texts(keys.map(text).collect())
         } else {
             let number = |key| if let Key::Integer(number) = key { number } else { 0 };
@@ -687,8 +704,8 @@ impl Shard {
 }
 
 /// Column of a vote, in label order.
-const fn column(vote: i8) -> usize {
-    (vote + 1).cast_unsigned() as usize
+const fn column(vote: i8) -> u8 {
+    (vote + 1).cast_unsigned()
 }
 
 /// By bits that tables of few items do not look at.
