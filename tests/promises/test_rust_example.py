@@ -151,3 +151,36 @@ def test_a_tally_goes_on_in_rust_and_again_in_python(program, tmp_path):
     ids, counts = tally.counts()
     printed = [f"{item},{','.join(map(str, row))}" for item, row in zip(ids, counts, strict=True)]
     assert done.stdout.splitlines() == printed
+
+
+def test_grades_and_covariates_saved_by_python_decide_in_rust(program, tmp_path):
+    pairs = (btdagg.Covariate("length", 0.9, 1.3), btdagg.Covariate("standing", -2.0, 0.4))
+    grades = (btdagg.Covariate("length", 0.9, 1.3, 0.5),)
+    five = btdagg.Scale(range(1, 6))
+    models = [
+        DavidsonModel(1.2, 0.5, 0.8, covariates=pairs, usual_votes=6),
+        DavidsonModel(1.2, 0.5, 0.8),
+        btdagg.GradeModel(2, (1.5, 2.5, 3.5, 4.5), five),
+        btdagg.GradeModel(2, (3.2,), five, btdagg.PASS_FAIL, covariates=grades),
+    ]
+    random = np.random.default_rng(4)
+    for model in models:
+        k, d = len(model.scale.points), len(model.covariates)
+        counts = random.multinomial(6, np.ones(k) / k, 200)
+        values = random.normal(size=(200, d))
+        values[::9] = np.nan
+        model.save(tmp_path / "model.json")
+        rows = np.hstack([counts, values]).tolist()
+        text = "\n".join(",".join(map(repr, row)) for row in rows)
+        (tmp_path / "rows.csv").write_text(text)
+        done = program(
+            "counts", tmp_path / "model.json", tmp_path / "rows.csv", example="saved_by_python"
+        )
+        assert done.stderr == ""
+        known = {c.name: values[:, place] for place, c in enumerate(model.covariates)} or None
+        found = [line.partition(",")[::2] for line in done.stdout.splitlines()]
+        assert [float(label) for label, _ in found] == model.decide(
+            counts, covariates=known
+        ).tolist()
+        p = [[float(value) for value in p.strip("[]").split(",")] for _, p in found]
+        assert p == model.predict_proba(counts, covariates=known).tolist()

@@ -1,16 +1,18 @@
 //! `cargo run --example saved_by_python -- panel panel.json votes.csv`, or `rule rule.json votes.csv`,
-//! or `tally tally.state votes.csv`
+//! or `tally tally.state votes.csv`, or `counts model.json rows.csv`
 //!
-//! Uses what Python's `PanelModel.save`, `StoppingRule.save` and `OnlineTally.save` wrote. The lines
+//! Uses what Python's `save` of panels, rules, tallies and models of pairs and grades wrote. The lines
 //! of votes are an item, a judge and a vote (-1, 0 or 1), such as `sum-7,gpt,-1`, below a header. A
-//! tally takes them as further samples, and its file is written anew for Python to go on with.
+//! tally takes them as further samples, and its file is written anew for Python to go on with. Rows
+//! are an item's counts, and the values of the model's covariates after them.
 
 use std::collections::BTreeMap;
 use std::{env, error::Error, fs};
 
+use btdagg::grades::Grades;
 use btdagg::running::{Ids, Key, RunningTally};
 use btdagg::stopping::StoppingRule;
-use btdagg::{Label, Panel, Tally};
+use btdagg::{Covariate, Execution, Label, Model, Panel, Tally};
 
 /// Votes of each item in their order, with the judge of each.
 type Votes = BTreeMap<String, Vec<(String, i8)>>;
@@ -23,6 +25,31 @@ fn read(path: &str) -> Result<Votes, Box<dyn Error>> {
         votes.entry(item.into()).or_default().push((judge.into(), vote.parse()?));
     }
     Ok(votes)
+}
+
+/// Prints the label and the probabilities of rows of counts and values of covariates.
+fn decide_rows(file: &str, rows: &str) -> Result<(), Box<dyn Error>> {
+    let numbers = rows.lines().map(|line| line.split(',').map(str::parse).collect());
+    let numbers: Vec<Vec<f64>> = numbers.collect::<Result<_, _>>()?;
+    if let Ok(grades) = Grades::from_json(file) {
+        for row in &numbers {
+            let (counts, values) = row.split_at(row.len() - grades.covariates().len());
+            let p = grades.probabilities(counts, values)?;
+            println!("{:?},{p:?}", grades.decide(counts, values)?);
+        }
+        return Ok(());
+    }
+    let (model, known) = Model::with_covariates_from_json(file)?;
+    for row in &numbers {
+        let [minus, tie, plus, values @ ..] = &row[..] else { return Err("too short".into()) };
+        let (counts, offset) = ([[*minus, *tie, *plus]], [Covariate::offset(&known, values)?]);
+        let (mut label, mut p, single) = ([Label::Tie], [[0.0; 3]], Execution::single());
+        let model = model.with_offsets(&offset);
+        model.decide_into(&counts[..], &mut label, single)?;
+        model.probabilities_into(&counts[..], &mut p, single)?;
+        println!("{},{:?}", label[0].value(), p[0]);
+    }
+    Ok(())
 }
 
 /// Adds votes as samples from 100 on to a tally, and prints its counts.
@@ -48,6 +75,9 @@ fn add_to(file: &str, votes: &Votes) -> Result<(), Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [kind, file, votes] = &arguments[..] else { return Err("expected three arguments".into()) };
+    if kind == "counts" {
+        return decide_rows(&fs::read_to_string(file)?, &fs::read_to_string(votes)?);
+    }
     let votes = read(votes)?;
     if kind == "tally" {
         return add_to(file, &votes);
@@ -76,7 +106,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("{item},{n_votes},{}", label.value());
             }
         }
-        _ => return Err(format!("{kind}: expected panel, rule or tally").into()),
+        _ => return Err(format!("{kind}: expected panel, rule, tally or counts").into()),
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ use crate::davidson::{exp_sum, two_sum};
 use crate::error::{check_finite, same_length};
 use crate::index::index;
 use crate::parallel::{BLOCK, for_each_part};
-use crate::{Error, Execution};
+use crate::{Covariate, Error, Execution};
 
 /// Steps between grades are at most this large, so that sums over a scale stay finite.
 const LARGEST_STEP: f64 = 1e300;
@@ -328,6 +328,106 @@ fn place<T: CountValue>(counts: &[T], steps: &[u32]) -> usize {
 pub struct GradeModel {
     beta: f64,
     intercepts: Vec<f64>,
+}
+
+/// A model of grades with its scales: what Python's `GradeModel` is.
+///
+/// ```
+/// use btdagg::grades::Grades;
+///
+/// let file = r#"{"format": "btdagg.grades", "version": 1, "beta": 2.0, "cuts": [1.5, 2.5],
+///     "scale": {"points": [1, 2, 3]}, "label_scale": {"points": [1, 2, 3]}}"#;
+/// let grades = Grades::from_json(file)?;
+/// assert_eq!(grades.decide(&[0_u32, 1, 7], &[])?, 3.0);
+/// # Ok::<(), btdagg::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grades {
+    scale: VoteScale,
+    points: Vec<f64>,
+    model: GradeModel,
+    thresholds: Vec<f64>,
+    covariates: Vec<Covariate>,
+}
+
+impl Grades {
+    /// Of the points of votes and of labels, beta, and the mean votes at which neighbouring grades are
+    /// as likely.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if points do not rise, there is not one more than cuts, or a number is not
+    /// finite or beta not above 0.
+    pub fn new(votes: &[f64], points: &[f64], beta: f64, cuts: &[f64]) -> Result<Self, Error> {
+        let scale = VoteScale::new(votes)?;
+        same_length("points", points.len(), cuts.len() + 1, "cuts, and one")?;
+        if beta <= 0.0 {
+            return Err(Error::value("beta", beta, "a number above 0"));
+        }
+        let intercepts: Vec<f64> = cuts.iter().map(|cut| beta * cut).collect();
+        let model = GradeModel::new(beta, &intercepts)?;
+        let (thresholds, points) = (model.thresholds(), points.to_vec());
+        Ok(Self { scale, points, model, thresholds, covariates: Vec::new() })
+    }
+
+    /// The same model, weighing covariates.
+    #[must_use]
+    pub fn with_covariates(self, covariates: Vec<Covariate>) -> Self {
+        Self { covariates, ..self }
+    }
+
+    /// What it weighs beside votes.
+    pub fn covariates(&self) -> &[Covariate] {
+        &self.covariates
+    }
+
+    /// The grade of one item: a point of the scale of labels. Values are those of the covariates, in
+    /// their order.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for bad counts, none at all, or another number of values.
+    pub fn decide<T: CountValue>(&self, counts: &[T], values: &[f64]) -> Result<f64, Error> {
+        let offset = Covariate::offset(&self.covariates, values)?;
+        let mut out = [0.0];
+        self.decide_into(counts, Some(&[offset]), &mut out, Execution::single())?;
+        Ok(out[0])
+    }
+
+    /// The grade of every row of counts. Offsets are of the covariates; see [`Covariate::offset`].
+    ///
+    /// # Errors
+    /// As [`VoteScale::decide_into`].
+    pub fn decide_into<T: CountValue>(
+        &self,
+        counts: &[T],
+        offsets: Option<&[f64]>,
+        out: &mut [f64],
+        execution: Execution<'_>,
+    ) -> Result<(), Error> {
+        let shifts = if self.covariates.is_empty() { None } else { offsets };
+        let shifts: Option<Vec<f64>> =
+            shifts.map(|offsets| offsets.iter().map(|offset| offset / self.model.beta).collect());
+        let (thresholds, points) = (&self.thresholds, &self.points);
+        self.scale.decide_into(counts, thresholds, points, shifts.as_deref(), out, execution)
+    }
+
+    /// Probabilities of the grades of one item, in the order of the points.
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide).
+    pub fn probabilities<T: CountValue>(
+        &self,
+        counts: &[T],
+        values: &[f64],
+    ) -> Result<Vec<f64>, Error> {
+        let offset = Covariate::offset(&self.covariates, values)?;
+        let offsets = (!self.covariates.is_empty()).then_some([offset]);
+        let (mut mean, mut out) = ([0.0], vec![0.0; self.points.len()]);
+        let single = Execution::single();
+        self.scale.means_into(counts, &mut mean, single)?;
+        let offsets = offsets.as_ref().map(<[f64; 1]>::as_slice);
+        self.model.probabilities_into(&mean, offsets, &mut out, single)?;
+        Ok(out)
+    }
 }
 
 /// Logits of the grades of a mean against the likeliest, and their exponentials.

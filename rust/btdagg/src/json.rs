@@ -4,9 +4,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::same_length;
+use crate::grades::Grades;
 use crate::panel::Judge;
 use crate::stopping::{Criterion, Predictive, StoppingRule};
-use crate::{Error, Model, Panel, Parameters, Provenance};
+use crate::{Covariate, Error, Model, Panel, Parameters, Provenance};
 
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;
@@ -27,6 +28,16 @@ impl Model {
     /// range.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         Object::of_file(text, "btdagg.davidson")?.model()
+    }
+
+    /// The same of a model that weighs covariates, with these.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn with_covariates_from_json(text: &str) -> Result<(Self, Vec<Covariate>), Error> {
+        let mut file = Object::of_file(text, "btdagg.davidson")?;
+        let covariates = file.take_covariates()?;
+        Ok((file.model()?, covariates))
     }
 
     /// The model as versioned JSON; floats keep every bit.
@@ -51,7 +62,20 @@ impl Panel {
     /// [`Error::Input`] if the text is no such JSON or of another version, or a number is out of
     /// range.
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        let file = Object::of_file(text, "btdagg.panel")?;
+        Self::of_file(&Object::of_file(text, "btdagg.panel")?)
+    }
+
+    /// The same of a panel that weighs covariates, with these.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn with_covariates_from_json(text: &str) -> Result<(Self, Vec<Covariate>), Error> {
+        let mut file = Object::of_file(text, "btdagg.panel")?;
+        let covariates = file.take_covariates()?;
+        Ok((Self::of_file(&file)?, covariates))
+    }
+
+    fn of_file(file: &Object) -> Result<Self, Error> {
         file.require_votes_alone()?;
         let judges: Vec<String> = file.get("judges", "a list of texts")?;
         let unheard: Vec<String> = file.get("unheard", "a list of texts")?;
@@ -74,6 +98,25 @@ impl Panel {
         let panel = Self::new(judges, file.number("eta0")?)?
             .with_smoothing(file.number("alpha")?, file.number("kappa")?)?;
         Ok(panel.with_provenance(file.provenance()?))
+    }
+}
+
+impl Grades {
+    /// The model that Python's `GradeModel.save` wrote, with its covariates.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the text is no such JSON or of another version, or a number is out of
+    /// range.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let mut file = Object::of_file(text, "btdagg.grades")?;
+        let covariates = file.take_covariates()?;
+        let points = |name: &'static str, path| -> Result<Vec<f64>, Error> {
+            let scale = Object { fields: file.get(name, "an object")?, path };
+            scale.get("points", "a list of numbers")
+        };
+        let (votes, labels) = (points("scale", "scale.")?, points("label_scale", "label_scale.")?);
+        let cuts: Vec<f64> = file.get("cuts", "a list of numbers")?;
+        Ok(Self::new(&votes, &labels, file.number("beta")?, &cuts)?.with_covariates(covariates))
     }
 }
 
@@ -154,9 +197,30 @@ impl Object {
         self.get(name, "an integer of at least 0")
     }
 
+    /// The covariates, which are no field of what is left.
+    fn take_covariates(&mut self) -> Result<Vec<Covariate>, Error> {
+        let listed: Option<Vec<Map<String, Value>>> = self.get("covariates", "a list, or null")?;
+        self.fields.remove("covariates");
+        let covariate = |fields| {
+            let of = Self { fields, path: "covariates." };
+            let scale = of.number("scale")?;
+            if scale <= 0.0 {
+                return Err(Error::value("covariates.scale", scale, "a number above 0"));
+            }
+            let name = of.get("name", "a text")?;
+            Ok(Covariate {
+                name,
+                weight: of.number("weight")?,
+                scale,
+                centre: of.number("centre")?,
+            })
+        };
+        listed.unwrap_or_default().into_iter().map(covariate).collect()
+    }
+
     fn require_votes_alone(&self) -> Result<(), Error> {
         let Some(covariates) = self.fields.get("covariates") else { return Ok(()) };
-        let expected = "none: offsets are made of them by the Python package";
+        let expected = "none; with_covariates_from_json reads them";
         Err(wrong(&format!("{}covariates", self.path), covariates, expected))
     }
 

@@ -21,7 +21,8 @@
 //! | [`Rows`] | what decisions and calibrations read: a tally's counts, triples, arrays of your own |
 //! | [`features`] | margin and tie features of counts |
 //! | [`Model`] | probabilities, risks, decisions; one item or many, [with an offset](Model::with_offsets) each |
-//! | [`Model::from_json`], [`Panel::from_json`], [`stopping::StoppingRule::from_json`] | files that the Python package writes (feature `json`, on by default) |
+//! | [`Model::from_json`], [`Panel::from_json`], [`grades::Grades::from_json`], [`stopping::StoppingRule::from_json`] | files that the Python package writes (feature `json`, on by default) |
+//! | [`Covariate`] | what else is known of items, as offsets |
 //! | [`Panel`] | decisions from the votes of several judges |
 //! | [`Provenance`] | what a model was fitted to, if its file says so |
 //! | [`CalibrationSet`] | labelled counts: the fit to them, their DRPS and its gradient |
@@ -43,6 +44,7 @@
 mod calibration_set;
 mod compiled;
 mod counts;
+mod covariates;
 mod davidson;
 mod descent;
 mod design;
@@ -80,6 +82,7 @@ mod tally;
 pub use calibration_set::CalibrationSet;
 pub use compiled::CompiledModel;
 pub use counts::{CountRow, CountValue, Counts, Rows};
+pub use covariates::Covariate;
 pub use design::Design;
 pub use error::{Error, Input};
 pub use features::usual_votes;
