@@ -214,3 +214,15 @@ def test_the_weak_prior_is_used_unless_bounds_are_given_which_are_of_the_papers_
     assert refits.calibration.model == weak
     boxed = btdagg.bootstrap(counts, labels, n_refits=2, bounds=Bounds(gamma=(0, 0)))
     assert not boxed.parameters[:, 2].any()
+
+
+@pytest.mark.filterwarnings("ignore::btdagg.model.CalibrationWarning")
+def test_narrow_counts_are_summed_as_wide_ones():
+    random = np.random.default_rng(0)
+    labels = random.integers(-1, 2, 200)
+    for n, dtype in ((300, np.uint8), (150, np.int8), (60_000, np.uint16)):
+        shares = np.where(labels[:, None] == [-1, 0, 1], 0.4, 0.3)
+        counts = np.array([random.multinomial(n, share) for share in shares])
+        narrow = counts.astype(dtype)
+        assert (narrow == counts).all()
+        assert calibrate(narrow, labels).model == calibrate(counts, labels).model

@@ -22,7 +22,8 @@ class Reference:
 
     def add(self, item, vote, sample, judge):
         votes = self.seen.setdefault(item, {}).get((judge, sample), ())
-        if item in self.reported and vote not in votes:
+        is_withdrawn = "withdrawn" in votes and not self.corrects
+        if item in self.reported and vote not in votes and not is_withdrawn:
             self.n_late += 1
         elif self.corrects:
             self.seen[item][judge, sample] = (vote,)
@@ -217,6 +218,7 @@ def test_forgotten_and_evicted_items_are_new_again_and_give_their_memory_back():
     assert tally.counts_one("item 7") == (0, 0, 0)
     assert tally.forget([]) == 0
     assert OnlineTally().forget(["x"]) == OnlineTally().evict() == 0
+    tally.add_one("item 8", -1, 0)
     with refused("items"):
         tally.forget([7])
 
@@ -317,3 +319,91 @@ def test_threads_that_add_and_merge_lose_nothing():
     for part in parts:
         shared.merge(part)
     assert shared.counts_one("x") == (0, 0, 2 * 4 * 300)
+
+
+def test_an_emptied_tally_is_as_new_but_for_its_kind_of_votes():
+    tally = OnlineTally()
+    for judge in "ab":
+        tally.add([1, 2], [1, 1], [0, 0], judges=judge)
+    assert tally.forget([1, 2]) == 2
+    tally.withdraw(3, 5, judge="b")
+    for judge in "ab":
+        tally.add_one(3, 1, 0, judge)
+    tally.add([3] * 4, [1, -1, 1, 1], [0] * 4, judges=["d", "e", "b", "a"])
+    assert tally.counts_one(3) == (1, 0, 3)
+    assert tally.conflicts() == []
+    tally.forget([3])
+    texts = OnlineTally()
+    texts.add_one("x", 1, 0, "c")
+    tally.merge(texts)
+    tally.forget(["x"])
+    tally.add_one(7, 1, 0, "c")
+    assert tally.to_bytes() == tally_of_one(7, "c").to_bytes()
+    with refused("samples", expected="by their samples"):
+        tally.add_one(7, 1)
+
+
+def tally_of_one(item, judge):
+    tally = OnlineTally()
+    tally.add_one(item, 1, 0, judge)
+    return tally
+
+
+def test_a_merge_names_the_reported_items_that_it_changes_and_fails_whole():
+    tallies = [OnlineTally(rule=RULE), OnlineTally(rule=RULE)]
+    for tally, vote in zip(tallies, (1, -1), strict=True):
+        tally.add(["q"] * 6, [vote] * 6, range(6), judges=str(vote))
+        tally.add(["same"] * 6, [1] * 6, range(6))
+        assert tally.settle().ids.tolist() == ["q", "same"]
+    tallies[1].add_one("new", 1, 0)
+    first, second = tallies
+    assert first.merge(second).tolist() == ["q"]
+    assert first.counts_one("q") == (6, 0, 6)
+    assert first.merge(second).tolist() == ["q"]
+    assert first.merge(first).tolist() == []
+    assert second.withdraw("q", 0, "-1")
+    assert not second.withdraw("new", 0)
+    bounded, other = OnlineTally(max_items=1), OnlineTally()
+    other.add([1, 2], [1, 1], [0, 0])
+    with refused("items", expected="evict"):
+        bounded.merge(other)
+    bounded.add([1], [1])
+    assert bounded.counts_one(1) == (0, 0, 1)
+
+
+def test_a_vote_of_a_withdrawn_sample_is_never_late_and_withdrawals_are_bounded():
+    tally = OnlineTally(rule=StoppingRule.lossless(MODEL, 4), max_items=2)
+    tally.withdraw("q", 9)
+    tally.add(["q"] * 4, [1] * 4, range(4))
+    assert tally.settle().ids.tolist() == ["q"]
+    tally.add_one("q", 1, 9)
+    assert (tally.n_late, tally.counts_one("q")) == (0, (0, 0, 4))
+    tally.withdraw("r", 0)
+    with refused("items", expected="evict"):
+        tally.withdraw("s", 0)
+    assert len(tally) == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda: OnlineTally(rule=MODEL), "rule"),
+        (lambda: OnlineTally(RULE), "model"),
+        (lambda: OnlineTally().merge("x"), "other"),
+        (lambda: OnlineTally().evict("x"), "settled"),
+        (lambda: OnlineTally.from_bytes("abc"), "data"),
+        (lambda: OnlineTally().add([1], [1], [0], judges=1), "judges"),
+        (lambda: OnlineTally().add_one(1, 1, 0, order=None), "orders"),
+        (lambda: OnlineTally().add_one("\ud800", 1, 0), None),
+        (lambda: OnlineTally().add_one("x", 1, 0, "\ud800"), None),
+        (lambda: OnlineTally().add(["x"], [1], [0], judges=["\ud800"]), None),
+        (lambda: StoppingRule.lossless("model.json", 4), "model"),
+    ],
+)
+def test_what_is_no_tally_rule_or_judge_is_named(make, argument):
+    tally = OnlineTally()
+    tally.add_one("x", 1, 0)
+    with pytest.raises(ValueError, match=r"\w+") as error:
+        make()
+    if argument is not None:
+        assert error.value.argument == argument

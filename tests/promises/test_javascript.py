@@ -12,7 +12,7 @@ import pytest
 import btdagg
 from btdagg import PASS_FAIL, Covariate, DavidsonModel, GradeModel, Scale
 
-MODULE = Path(btdagg.__file__).parent / "js" / "btdagg.js"
+MODULE = Path(btdagg.__file__).parent / "js" / "btdagg.mjs"
 SCRIPT = """
 import { readFileSync } from "node:fs";
 const { load } = await import(process.argv[2]);
@@ -144,24 +144,36 @@ def test_what_is_wrong_is_named(answers):
             (panel.to_json(), []),
             (pairs.to_json().replace('"version": 1', '"version": 2'), []),
             (pairs.to_json().replace("1.2", "null"), []),
+            (pairs.to_json().replace('"alpha": 1.0', '"alpha": -5'), []),
+            ("model.json", []),
+            ({"format": "btdagg.grades", "version": 1, "beta": 1, "scale": {"points": [1, 2]}}, []),
             (
                 pairs.to_json(),
                 [[[1, 2, 3]], [[1, 2, 3], {"size": 1}], [[1, -2, 3], {"length": 1}], [[1, 2], {}]],
             ),
-            (grades.to_json(), [[[0, 0, 0]], [[1, 0, "2"]], [[1, 0, 2], {"length": 1}]]),
+            (
+                grades.to_json(),
+                [[[0, 0, 0]], [[1, 0, "2"]], [[1, 0, 2], {"length": 1}], [[1, 0, 2], 0.7]],
+            ),
         ]
     )
     assert found[0].startswith('RangeError: format is "btdagg.panel", expected btdagg.davidson or')
     assert found[1] == "RangeError: version is 2, expected 1"
     assert found[2] == "RangeError: beta is null, expected a finite number"
-    assert found[3]["decide"] == [
+    assert found[3] == "RangeError: alpha is -5, expected a finite number above 0"
+    assert found[4].startswith(
+        "RangeError: the model is no JSON, expected what Python's save wrote"
+    )
+    assert found[5] == "RangeError: cuts is undefined, expected 2 numbers"
+    assert found[6]["decide"] == [
         "RangeError: covariates is {}, expected length of the item",
         'RangeError: covariates is "size", expected length',
         "RangeError: counts is [1,-2,3], expected 3 numbers of at least 0",
         "RangeError: counts is [1,2], expected 3 numbers of at least 0",
     ]
-    assert found[4]["decide"] == [
+    assert found[7]["decide"] == [
         "RangeError: counts is [0,0,0], expected at least one vote",
         'RangeError: counts is [1,0,"2"], expected 3 numbers of at least 0',
-        'RangeError: covariates is "length", expected none',
+        'RangeError: covariates is "length", expected none, since the model has none',
+        "RangeError: covariates is 0.7, expected an object of numbers by name",
     ]

@@ -624,6 +624,10 @@ def test_a_model_file_is_loaded_anew_and_at_the_end_the_server_drains(tmp_path):
         eventually(lambda: "the model stays as it is" in scorer.log.read_text())
         assert served() == digest_of(other)
         log = len(scorer.log.read_text())
+        broken = json.loads(other.to_json()) | {"covariates": [3]}
+        scorer.model.write_text(json.dumps(broken))
+        eventually(lambda: "covariates[0] is 3" in scorer.log.read_text()[log:])
+        log = len(scorer.log.read_text())
         scorer.process.send_signal(signal.SIGHUP)
         eventually(lambda: "the model stays as it is" in scorer.log.read_text()[log:])
         body = json.dumps({"counts": COUNTS})
@@ -635,6 +639,29 @@ def test_a_model_file_is_loaded_anew_and_at_the_end_the_server_drains(tmp_path):
         assert scorer.ask("GET", "/healthz")[0] == 200
         assert scorer.process.wait(60) == 0
         assert "Traceback" not in scorer.log.read_text()
+    finally:
+        scorer.close()
+
+
+def test_a_second_signal_ends_a_drain_and_what_was_accepted_is_answered(tmp_path):
+    scorer = Scorer(tmp_path, None, "--drain", "60")
+    body = json.dumps({"counts": COUNTS}).encode()
+    head = f"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\n"
+    head += f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    try:
+        with scorer.connect() as client:
+            client.sendall(head.encode())
+            assert client.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            scorer.process.send_signal(signal.SIGINT)
+            start = time.monotonic()
+            while scorer.ask("GET", "/readyz")[0] != 503:
+                assert time.monotonic() < start + 30
+            scorer.process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            client.sendall(body)
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert scorer.process.wait(30) == 0
+        assert time.monotonic() < start + 40
     finally:
         scorer.close()
 

@@ -28,6 +28,8 @@ class _Server(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self._tell, self._drain, self._drains = tell, drain, drains
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.TimerHandle | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -37,13 +39,15 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Go on for a while after the first signal."""
         drain, self._drain = self._drain, 0.0
-        if not drain:
+        if not drain or self._loop is None:
+            if self._end is not None:
+                self._end.cancel()  # or it would be a second signal, which ends at once
             super().handle_exit(sig, frame)
             return
         if self._drains is not None:
             self._drains()
-        end = super().handle_exit
-        self._loop.call_soon_threadsafe(self._loop.call_later, drain, end, sig, frame)
+        self._end = self._loop.call_later(drain, super().handle_exit, sig, frame)
+        self._loop.call_soon_threadsafe(lambda: None)  # wakes the loop, which then knows of it
 
 
 def serve(

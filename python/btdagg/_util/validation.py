@@ -386,7 +386,9 @@ def as_id_array(items: Any, *, name: str = "items") -> NDArray[Any]:
 
 def totals(array: NDArray[Any]) -> NDArray[Any]:
     """Sums along the last axis, which `sum` takes long for where it is short."""
-    return reduce(np.add, np.moveaxis(array, -1, 0))
+    first, *others = np.moveaxis(array, -1, 0)
+    wide = {"i": np.int64, "u": np.uint64, "b": np.int64}.get(array.dtype.kind, array.dtype)
+    return reduce(np.add, others, first.astype(wide))
 
 
 def distinct_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

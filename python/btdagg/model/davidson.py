@@ -180,10 +180,10 @@ class DavidsonModel(Model):
             # What was said once costs no more: a scorer of such items is asked again and again.
             said = self.__dict__.get("_most_votes", origin.n_votes)
             if _core.exceeds(array, said):
+                warn_of(origin.differences(array))
                 most = float(array.sum(axis=1).max())
                 if said < most < 2**63:
                     self.__dict__["_most_votes"] = math.ceil(most)
-                warn_of(origin.differences(array))
         return array
 
     def decide_one(  # type: ignore[override]  # by name as well

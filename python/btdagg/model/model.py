@@ -76,10 +76,12 @@ class Model(SavedAsJson, Displayed):
         label_scale = scale_from(self.label_scale or scale, "label_scale")
         require_alike(scale, label_scale)
         self.__dict__.update(scale=scale, label_scale=label_scale)
-        made = (
-            Covariate(**covariate) if isinstance(covariate, dict) else covariate
-            for covariate in self.covariates
-        )
+        listed: Any = self.covariates
+        is_listed = isinstance(listed, list | tuple)
+        expect(is_listed, "covariates", listed, "a list of Covariate")
+        made = [Covariate(**known) if isinstance(known, dict) else known for known in listed]
+        for row, known in enumerate(made):
+            expect(isinstance(known, Covariate), "covariates", known, "a Covariate", row=row)
         self.__dict__.update(covariates=tuple(made))
         if label_scale.mirrored and label_scale != PAIRS:
             unit = label_scale.points[1] - label_scale.points[0]

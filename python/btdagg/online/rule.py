@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.errors import InputError, expect, given
+from btdagg._util.errors import InputError, expect, given, of_kind
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -23,6 +23,7 @@ from btdagg._util.validation import (
 from btdagg.model.covariates import offsets_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
+from btdagg.model.model import Model
 from btdagg.online.means import _MeanRule
 from btdagg.online.predictive import VoteDistribution, fit_votes
 from btdagg.online.strengths import shares_of
@@ -188,6 +189,7 @@ class StoppingRule(SavedAsJson):
         return cls("cost-optimal", model, n, step, votes, price=price)
 
     def __post_init__(self) -> None:
+        of_kind(self.model, Model, "model", "a DavidsonModel or GradeModel")
         if self.strengths is None:
             object.__setattr__(self, "strengths", _fitted_to_strength(self.model))
         expect(self.strengths in (True, False), "strengths", self.strengths, "True or False")

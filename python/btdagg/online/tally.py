@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import repeat
 from threading import RLock
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.errors import InputError, expect, given
+from btdagg._util.errors import InputError, expect, given, of_kind, reworded
 from btdagg._util.files import FileFormat, read_whole, replace_file, require_zip
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
@@ -127,6 +128,10 @@ class OnlineTally:
         differing: Literal["neither", "last"] = "neither",
         max_items: int | None = None,
     ) -> None:
+        if rule is not None:
+            of_kind(rule, StoppingRule, "rule", "a StoppingRule, or None")
+        expected = "a DavidsonModel, since an online tally counts votes on pairs; a rule is rule="
+        expect(not isinstance(model, StoppingRule), "model", model, expected)
         if rule is not None and model not in (None, rule.model):
             raise InputError(argument="model", got=model, expected=f"the rule's, {rule.model!r}")
         expect(late in ("refuse", "drop", "list"), "late", late, "'refuse', 'drop' or 'list'")
@@ -189,12 +194,14 @@ class OnlineTally:
         numbers = _sample_numbers(samples, n_rows)
         n_threads = as_integer(n_threads, "n_threads", 1)
         with self._lock:
-            expected = "the number of each vote's sample, or None with deduplicate=False"
+            expected = "the number of each vote's sample: this tally knows votes by their samples"
+            if self.deduplicate is False:
+                expected = "None: this tally, or its first votes, count every vote"
             expect(self.deduplicate != (samples is None), "samples", samples, expected)
             if not n_rows:
                 return  # which says nothing of the kind of ids
-            kernel = self._kernel or self._new(samples is not None, isinstance(ids, tuple))
-            channels = {} if self._kernel is None else self._channels
+            kernel = self._kernel_for(samples is not None, isinstance(ids, tuple))
+            channels = self._channels if kernel is self._kernel else {}
             codes = _number_channels(judges, orders, n_rows, channels, kernel.channel)
             late = kernel.add(ids, cast, numbers, codes, self.late == "refuse", n_threads)
             self._kernel, self._channels = kernel, channels
@@ -221,7 +228,7 @@ class OnlineTally:
             kernel, channel = self._kernel, self._channels.get((judge, order))
             number = 0 if sample is None else sample
             # What is late, bad, or of a new judge goes the long way.
-            if (
+            is_plain = (
                 kernel is not None
                 and channel is not None
                 and self.deduplicate is (sample is not None)
@@ -232,27 +239,30 @@ class OnlineTally:
                 and 0 <= number <= _MAX_SAMPLE
                 and type(item) is (str if self._has_texts else int)
                 and _is_id(item)
-                and not kernel.add_one(item, vote, number, channel)
-            ):
-                return
+            )
+            with suppress(TypeError):  # a text that is none
+                if is_plain and not cast("Any", kernel).add_one(item, vote, number, channel):
+                    return
             samples = None if sample is None else [sample]
             self.add([item], [vote], samples, judges=judge, orders=order)
 
-    def withdraw(self, item: int | str, sample: int, judge: str = "", order: str = "") -> None:
+    def withdraw(self, item: int | str, sample: int, judge: str = "", order: str = "") -> bool:
         """Make a sample count for nothing, whether its vote has come or comes later.
 
-        With ``differing="last"`` a later vote of the sample counts again. An item that was
-        reported stays so.
+        With ``differing="last"`` a later vote of the sample counts again. An item that `settle` has
+        reported stays so: it returns whether it was, and its label may be another now.
         """
         ids, numbers = _as_ids([item]), _sample_numbers([sample], 1)
         with self._lock:
             expected = "a tally that knows votes by their samples"
             expect(self.deduplicate is not False, "samples", sample, expected)
-            kernel = self._kernel or self._new(True, isinstance(ids, tuple))
-            channel = kernel.channel(judge, order)
-            kernel.withdraw(_id_of(ids, 0), int(cast("Any", numbers)[0]), channel)
-            self._channels[judge, order] = channel
-            self._kernel, self.deduplicate = kernel, True
+            kernel = self._kernel_for(True, isinstance(ids, tuple))
+            channels = self._channels if kernel is self._kernel else {}
+            _number_channels(judge, order, 1, channels, kernel.channel)
+            number = int(cast("Any", numbers)[0])
+            was_reported = kernel.withdraw(_id_of(ids, 0), number, channels[judge, order])
+            self._kernel, self._channels, self.deduplicate = kernel, channels, True
+            return was_reported
 
     def forget(self, items: Any) -> int:
         """Remove items, as if there had been no votes for them; return how many there were.
@@ -261,19 +271,27 @@ class OnlineTally:
         """
         ids = _as_ids(items)
         with self._lock:
-            is_empty = self._kernel is None or not len(ids[2] if isinstance(ids, tuple) else ids)
-            return 0 if is_empty else cast("_core.RunningTally", self._kernel).forget(ids)
+            if self._kernel is None or not len(ids[2] if isinstance(ids, tuple) else ids):
+                return 0
+            n_items = self._kernel.forget(ids)
+            self._renew()
+            return n_items
 
     def evict(self, settled: Settled | None = None) -> int:
         """Remove the items that `settle` has reported, or those of one report; return how many.
 
         A vote that comes for one of them after that is no late vote, but of a new item: evict what
-        was settled so long ago that no more votes come.
+        was settled so long ago that no more votes come, nor are read again after a crash.
         """
         if settled is not None:
+            of_kind(settled, Settled, "settled", "what settle() returned, or None")
             return self.forget(settled.ids)
         with self._lock:
-            return 0 if self._kernel is None else self._kernel.evict()
+            if self._kernel is None:
+                return 0
+            n_items = self._kernel.evict()
+            self._renew()
+            return n_items
 
     def late_votes(self) -> list[LateVote]:
         """Return the late votes since the last call, of a tally with ``late="list"``."""
@@ -281,11 +299,17 @@ class OnlineTally:
             votes, self._late_votes = self._late_votes, []
         return votes
 
-    def merge(self, other: OnlineTally) -> None:
+    def merge(self, other: OnlineTally) -> NDArray[Any]:
         """Add the votes of another tally; items that either has reported stay reported.
 
-        With ``differing="last"`` the other's votes are the later ones.
+        It returns the ids of those of them that have other counts now than they were reported with:
+        their labels may be others. No vote of a merge is late. With ``differing="last"`` the
+        other's votes are the later ones.
         """
+        of_kind(other, OnlineTally, "other", "an OnlineTally")
+        changed: Any = np.empty(0, dtype=np.int64)
+        if other is self:
+            return np.asarray(changed)
         for name in ("model", "rule", "deduplicate", "late", "differing"):
             mine, theirs = getattr(self, name), getattr(other, name)
             is_open = name == "deduplicate" and None in (mine, theirs)
@@ -294,14 +318,15 @@ class OnlineTally:
             copied = None if other._kernel is None else other._kernel.copy()
             deduplicate, n_late, late = other.deduplicate, other.n_late, [*other._late_votes]
         with self._lock:
+            if copied is not None:
+                kernel = self._kernel_for(bool(deduplicate), copied.has_texts)
+                changed = kernel.merge(copied)
+                self._take(kernel)
             if self.deduplicate is None:
                 self.deduplicate = deduplicate
-            if copied is not None:
-                kernel = self._kernel or self._new(bool(deduplicate), copied.has_texts)
-                kernel.merge(copied)
-                self._take(kernel)
             self.n_late += n_late
             self._late_votes += late
+        return _as_array(changed)
 
     def counts(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Ids in ascending order, (n,), and their counts, (n, 3) in label order."""
@@ -315,7 +340,7 @@ class OnlineTally:
         """Counts of one item in label order; zeros for an unknown item."""
         ids = _as_ids([item])
         with self._lock:
-            kernel = self._kernel or self._new(True, isinstance(ids, tuple))
+            kernel = self._kernel_for(True, isinstance(ids, tuple))
             minus, tie, plus = kernel.counts_of(ids)[0].tolist()
         return minus, tie, plus
 
@@ -388,7 +413,7 @@ class OnlineTally:
                 "late_votes": [[*vote] for vote in self._late_votes],
                 "is_empty": self._kernel is None,
             }
-            kernel = self._kernel or self._new(bool(self.deduplicate), False)
+            kernel = self._kernel_for(bool(self.deduplicate), False)
             return kernel.to_bytes(json.dumps(_FILE.with_header(header)))
 
     @classmethod
@@ -408,6 +433,8 @@ class OnlineTally:
         Errors begin with `source`.
         """
         expect(other in ("refuse", "move"), "other", other, "'refuse' or 'move'")
+        is_bytes = isinstance(data, bytes | bytearray | memoryview)
+        expect(is_bytes, "data", data, "bytes, as to_bytes returns them")
         saved = cls._restored(data, source)
         tally = saved._alike(model, rule)
         if (tally.model, tally.rule) == (saved.model, saved.rule):
@@ -416,9 +443,12 @@ class OnlineTally:
             name, got, was = "rule", cast("Any", rule), cast("Any", saved.rule)
             if was is None and rule is None:
                 name, got, was = "model", model, saved.model
+            advice = f'pass {name}=, that or another with other="move"'
+            if rule is not None or model is not None:
+                advice = 'other="move" moves them to the given one'
             raise InputError(
                 f"{source}: {name} is {got!r}, expected {was!r}, by which the saved votes were "
-                'decided; other="move" moves them to the given one',
+                f"decided; {advice}",
                 argument=name,
             )
         tally.n_late, tally._late_votes = saved.n_late, saved._late_votes
@@ -430,13 +460,13 @@ class OnlineTally:
     @classmethod
     def _restored(cls, data: bytes, source: str = "state") -> OnlineTally:
         """Return the tally that `to_bytes` wrote, with its own model and rule."""
-        if data.startswith(b"PK"):
+        if data[:2] == b"PK":
             return cls._of_version_1(data, source)
         try:
             kernel, text = _core.RunningTally.from_bytes(data)
             header = json.loads(text)
         except (InputError, ValueError) as error:
-            raise _FILE.damaged(source, error) from None
+            raise InputError(f"{source}: not a btdagg tally, or a damaged one: {error}") from None
 
         def restored(fields: dict[str, Any]) -> OnlineTally:
             tally = cls._of_header(fields)
@@ -516,6 +546,15 @@ class OnlineTally:
         self._kernel = kernel
         self._channels = {name: number for number, name in enumerate(kernel.channels)}
 
+    def _kernel_for(self, deduplicate: bool, has_texts: bool) -> _core.RunningTally:
+        """Return the kernel, or one that may become it."""
+        return self._new(deduplicate, has_texts) if self._kernel is None else self._kernel
+
+    def _renew(self) -> None:
+        """Let go of a kernel without items, with all the judges that it has heard of."""
+        if self._kernel is not None and not len(self._kernel):
+            self._kernel, self._channels = None, {}
+
     def _new(self, deduplicate: bool, has_texts: bool) -> _core.RunningTally:
         corrects = self.differing == "last"
         return _core.RunningTally(deduplicate, corrects, has_texts, self.max_items)
@@ -574,13 +613,16 @@ def _number_channels(
 ) -> NDArray[np.uint32] | None:
     """Return the number of each row's judge and order, or None where it is 0 throughout."""
     if isinstance(judges, str) and isinstance(orders, str):
-        number = channels.setdefault((judges, orders), number_of(judges, orders))
+        number = channels.get((judges, orders))
+        if number is None:
+            number = channels[judges, orders] = _numbered((judges, orders), number_of)
         return np.full(n_rows, number, dtype=np.uint32) if number else None
     columns: list[Iterable[str]] = []
     for name, values in (("judges", judges), ("orders", orders)):
         if isinstance(values, str):
             columns.append(repeat(values, n_rows))
             continue
+        expect(np.ndim(values), name, values, "a text, or one for each vote")
         names = as_names(values, name).tolist()
         same_length(name, len(names), "items", n_rows)
         expect(all(isinstance(value, str) for value in names), name, values, "strings")
@@ -588,9 +630,14 @@ def _number_channels(
     pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
     pairs = list(pairs)
     for pair in set(pairs) - channels.keys():
-        channels[pair] = number_of(*pair)
+        channels[pair] = _numbered(pair, number_of)
     numbers = [channels[pair] for pair in pairs]
     return np.array(numbers, dtype=np.uint32) if any(numbers) else None
+
+
+def _numbered(pair: tuple[str, str], number_of: Callable[[str, str], int]) -> int:
+    with reworded(UnicodeEncodeError, "judges and orders: {error}"):
+        return number_of(*pair)
 
 
 def _as_ids(items: Any) -> _Ids:

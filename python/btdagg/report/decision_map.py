@@ -50,7 +50,7 @@ def decision_map(models: Mapping[str, DavidsonModel], n_votes: int) -> str:
 
 def decision_map_script() -> str:
     """Return the script that computes and draws the map, without its tag."""
-    module = files("btdagg").joinpath("js", "btdagg.js").read_text(encoding="utf-8")
+    module = files("btdagg").joinpath("js", "btdagg.mjs").read_text(encoding="utf-8")
     # A page is one file, whose scripts are no modules.
     plain = module.replace("export ", "")
     names = "return { decide, majority, probabilities, risks };"

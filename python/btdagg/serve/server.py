@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import uvicorn
 
@@ -21,6 +21,7 @@ from btdagg.serve.app import MAX_BODY, Scorer, create_app
 if TYPE_CHECKING:
     from pathlib import Path
 
+_State: TypeAlias = "tuple[int, ...] | None"  # of a file
 _LOOKS = 1.0  # seconds between two looks at a file
 _log = logging.getLogger("btdagg.serve")
 
@@ -47,7 +48,13 @@ def run(
     """
     drain = as_number(drain, "drain", least=0)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    loaded = model if isinstance(model, DavidsonModel | GradeModel) else _load(model)
+    path: Path | str | None = None
+    seen: _State = None
+    if isinstance(model, DavidsonModel | GradeModel):
+        loaded = model
+    else:
+        path, seen = model, _state_of(model)  # before it is read, so that no change is missed
+        loaded = _load(model)
     app = create_app(loaded, token=token, max_body=max_body)
     scorer: Scorer = app.state.scorer
     config = uvicorn.Config(
@@ -62,8 +69,9 @@ def run(
     tasks = []
 
     def started() -> None:
-        if not isinstance(model, DavidsonModel | GradeModel):
-            tasks.append(asyncio.get_running_loop().create_task(_follow(model, scorer)))
+        if path is not None:
+            tasks.append(asyncio.get_running_loop().create_task(_follow(path, scorer, seen)))
+        _log.info("serving model %s", scorer.served.digest)
         print(f"listening on http://{place_of(listening)}", flush=True)
 
     def drains() -> None:
@@ -77,9 +85,9 @@ def _load(path: Path | str) -> DavidsonModel | GradeModel:
     return model
 
 
-async def _follow(path: Path | str, scorer: Scorer) -> None:
+async def _follow(path: Path | str, scorer: Scorer, seen: _State) -> None:
     """Load a model anew whenever its file changes, or at a signal."""
-    asked, seen = asyncio.Event(), _state_of(path)
+    asked = asyncio.Event()
     if hasattr(signal, "SIGHUP"):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
     while True:
@@ -92,13 +100,13 @@ async def _follow(path: Path | str, scorer: Scorer) -> None:
         seen = state
         try:
             scorer.use(_load(path))
-        except (OSError, ValueError) as error:
+        except Exception as error:  # whatever is wrong with a file, the next may be right
             _log.error("the model stays as it is: %s", error)
         else:
             _log.info("serving %s, model %s", path, scorer.served.digest)
 
 
-def _state_of(path: Path | str) -> tuple[int, ...] | None:
+def _state_of(path: Path | str) -> _State:
     try:
         found = os.stat(path)
     except OSError:

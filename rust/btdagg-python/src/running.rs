@@ -132,8 +132,8 @@ impl RunningTally {
         self.0.add_one(item.key(), vote, sample, channel).map_err(raise)
     }
 
-    /// Makes a sample count for nothing.
-    fn withdraw(&mut self, item: Item, sample: u32, channel: u32) -> PyResult<()> {
+    /// Makes a sample count for nothing; whether its item was reported.
+    fn withdraw(&mut self, item: Item, sample: u32, channel: u32) -> PyResult<bool> {
         self.0.withdraw(item.key(), sample, channel).map_err(raise)
     }
 
@@ -147,9 +147,10 @@ impl RunningTally {
         self.0.evict().map_err(raise)
     }
 
-    /// Adds the votes of another tally.
-    fn merge(&mut self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        run(py, 1, |_| self.0.merge(&other.0))
+    /// Adds the votes of another tally; ids of reported items that have other counts now.
+    fn merge<'py>(&mut self, py: Python<'py>, other: &Self) -> PyResult<Bound<'py, PyAny>> {
+        let changed = run(py, 1, |_| self.0.merge(&other.0))?;
+        listed(py, changed)
     }
 
     /// Another tally with the same votes.

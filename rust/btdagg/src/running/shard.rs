@@ -305,10 +305,11 @@ impl Shard {
         found.map_or([0; 4], |&block| self.blocks[block as usize].planes)
     }
 
-    /// Whether a sample of an item came with this vote, and no other took its place.
-    pub(super) fn has(&self, place: usize, sample: Sample, vote: usize) -> bool {
+    /// Whether this vote of a sample changes nothing: it came before and no other took its place or,
+    /// unless the last vote counts, the sample was withdrawn.
+    pub(super) fn has(&self, place: usize, sample: Sample, vote: usize, corrects: bool) -> bool {
         let (planes, bit) = (self.planes(place, sample.block()), sample.bit());
-        planes[vote] & bit != 0
+        planes[vote] & bit != 0 || (!corrects && planes[WITHDRAWN] & bit != 0)
     }
 
     /// The blocks of an item that hold anything: channel, number and samples.
@@ -361,8 +362,9 @@ impl Shard {
             }
             (self.data, self.unused) = (data, 0);
         }
-        // Items keep their places, but for a shard of which few are left.
-        if 4 * self.len() < self.items.len() {
+        // Items and blocks keep their places, but for a shard of which few are left.
+        let has_few_blocks = 2 * self.free_blocks.len() > self.blocks.len().max(16);
+        if 2 * self.len() < self.items.len() || has_few_blocks {
             let mut tidied = Self::default();
             for place in self.places() {
                 let key = self.key(place, secret);

@@ -124,7 +124,11 @@ impl RunningTally {
                 tally.mark(item);
             }
         }
-        for _ in 0..from.number()? {
+        let n_blocks = from.number()?;
+        if n_blocks > 0 && !deduplicates {
+            return Err(damaged());
+        }
+        for _ in 0..n_blocks {
             let item = usize::try_from(from.number()?).ok().and_then(|item| found.get(item));
             let &(shard, place) = item.ok_or_else(damaged)?;
             let channel = *channels.get(from.small()? as usize).ok_or_else(damaged)?;

@@ -246,32 +246,29 @@ impl RunningTally {
         if self.n_reported > 0 && self.is_late(item, hash, sample, vote.column()) {
             return Ok(true);
         }
-        if self.settings.max_items < usize::MAX
-            && self.len() >= self.settings.max_items
-            && self.find(item).is_none()
-        {
-            return Err(self.too_many());
-        }
+        self.check_room_for(item)?;
         self.shards[shard_of(hash)].put(item, hash, vote.column(), sample, self.settings)?;
         Ok(false)
     }
 
     /// Makes a sample count for nothing, whichever votes it came with or comes with later, unless
-    /// the last vote counts.
+    /// the last vote counts; whether its item was reported already, as it was before.
     ///
     /// # Errors
     /// [`Error::Input`] of a tally that does not look at samples; as [`add_one`](Self::add_one).
-    pub fn withdraw(&mut self, item: Key<'_>, sample: u32, channel: u32) -> Result<(), Error> {
+    pub fn withdraw(&mut self, item: Key<'_>, sample: u32, channel: u32) -> Result<bool, Error> {
         self.check_key(item)?;
         if !self.settings.deduplicates {
             let got = "is of a tally that counts every vote";
             return Err(Error::input("samples", got, "one that knows votes by their samples"));
         }
         let sample = self.checked(Sample { channel, number: sample }, 0)?;
+        self.check_room_for(item)?;
         let hash = self.secret.hash(item);
         let shard = &mut self.shards[shard_of(hash)];
         let place = shard.place_of(item, hash)?;
-        shard.set(place, sample, WITHDRAWN, self.settings.corrects)
+        shard.set(place, sample, WITHDRAWN, self.settings.corrects)?;
+        Ok(shard.is_reported(place))
     }
 
     /// Removes items as if there had been no votes for them, and says how many there were.
@@ -311,13 +308,14 @@ impl RunningTally {
         Ok(before - self.len())
     }
 
-    /// Adds the votes of another tally; items that either has reported stay reported. Where the last
+    /// Adds the votes of another tally; items that either has reported stay reported, and those of
+    /// them are returned that have other counts now than they were reported with. Where the last
     /// vote of a sample counts, it is the other's.
     ///
     /// # Errors
     /// [`Error::Input`] if it counts otherwise, or there would be more items than may be;
     /// [`Error::Memory`].
-    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+    pub fn merge(&mut self, other: &Self) -> Result<Ids, Error> {
         let Settings { deduplicates, corrects, has_texts, .. } = other.settings;
         self.check_texts(has_texts)?;
         if (deduplicates, corrects) != (self.settings.deduplicates, self.settings.corrects) {
@@ -340,10 +338,15 @@ impl RunningTally {
                 return Err(self.too_many());
             }
         }
+        let mut changed = Vec::new();
         for theirs in &other.shards {
             for place in theirs.places() {
                 let key = theirs.key(place, &other.secret);
                 let own = self.place_of(key)?;
+                let reported = [
+                    (self.shards[own.0].is_reported(own.1), self.counts_at(own)),
+                    (theirs.is_reported(place), theirs.counts_by(place, other.settings)),
+                ];
                 let own_shard = &mut self.shards[own.0];
                 if !deduplicates {
                     own_shard.count(own.1, theirs.all_votes(place));
@@ -355,9 +358,15 @@ impl RunningTally {
                 if theirs.is_reported(place) {
                     self.report_at(own);
                 }
+                let after = self.counts_at(own);
+                if reported.into_iter().any(|(is_reported, counts)| is_reported && counts != after)
+                {
+                    changed.push(own);
+                }
             }
         }
-        Ok(())
+        self.sort(&mut changed);
+        Ok(self.ids(&changed))
     }
 
     /// Counts of an item, if there is one.
@@ -534,9 +543,15 @@ impl RunningTally {
     fn is_late(&self, key: Key<'_>, hash: u64, sample: Sample, column: usize) -> bool {
         let shard = &self.shards[shard_of(hash)];
         shard.find(key, hash).is_some_and(|place| {
-            let is_known = || self.settings.deduplicates && shard.has(place, sample, column);
+            let Settings { deduplicates, corrects, .. } = self.settings;
+            let is_known = || deduplicates && shard.has(place, sample, column, corrects);
             shard.is_reported(place) && !is_known()
         })
+    }
+
+    fn check_room_for(&self, item: Key<'_>) -> Result<(), Error> {
+        let is_full = self.settings.max_items < usize::MAX && self.len() >= self.settings.max_items;
+        if is_full && self.find(item).is_none() { Err(self.too_many()) } else { Ok(()) }
     }
 
     fn check_room(&self, keys: &Keys<'_>, late: &[usize]) -> Result<(), Error> {
@@ -658,6 +673,11 @@ impl RunningTally {
             let wanted = shard.places().filter(|&place| wanted(shard, place));
             places.extend(wanted.map(|place| (number, place)));
         }
+        self.sort(&mut places);
+        Ok(places)
+    }
+
+    fn sort(&self, places: &mut [(usize, usize)]) {
         if self.settings.has_texts {
             places.sort_unstable_by_key(|&item| match self.key(item) {
                 Key::Text(text) => text,
@@ -669,7 +689,6 @@ impl RunningTally {
                 Key::Text(_) => 0,
             });
         }
-        Ok(places)
     }
 }
 

@@ -19,7 +19,7 @@ export interface Model {
 }
 
 /** The model of a file that Python's `save` wrote, of pairs or of grades. Throws RangeError. */
-export function load(text: string | object): Model;
+export function load(text: string | Uint8Array | object): Model;
 
 /** The five numbers of a model of pairs. */
 export interface Numbers {

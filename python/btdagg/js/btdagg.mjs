@@ -1,11 +1,11 @@
 // Decisions of the models that Python's btdagg saves, operation by operation with the Rust core.
 //
-//   import { load } from "./btdagg.js";
+//   import { load } from "./btdagg.mjs";
 //   const model = load(await readFile("model.json", "utf8"));
 //   model.decide([0, 1, 11]);        // a point of the label scale: 1
 //   model.probabilities([0, 1, 11]); // in label order
 //
-// No dependencies; types are in btdagg.d.ts.
+// No dependencies; types are in btdagg.d.mts.
 
 const SATURATED = Number.MAX_VALUE / 4;
 const FARTHEST = 1e300; // that an offset goes, and a step between grades
@@ -168,28 +168,35 @@ function leastMeans(beta, intercepts, points) {
 const PAIRS = { points: [-1, 0, 1], names: ["-1", "0", "1"], mirrored: true };
 
 function wrong(name, got, expected) {
-  return new RangeError(`${name} is ${JSON.stringify(got)}, expected ${expected}`);
+  const shown = JSON.stringify(got, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
+  return new RangeError(`${name} is ${shown}, expected ${expected}`);
 }
 
+const areNumbers = (values) =>
+  (Array.isArray(values) || ArrayBuffer.isView(values)) && Array.from(values).every(Number.isFinite);
+
 function checked(counts, n) {
-  const isCount = (count) => typeof count === "number" && count >= 0 && count < 2 ** 63;
-  if (counts?.length !== n || ![...counts].every(isCount)) {
+  const listed = areNumbers(counts) ? Array.from(counts) : [];
+  if (listed.length !== n || !listed.every((count) => count >= 0 && count < 2 ** 63)) {
     throw wrong("counts", counts, `${n} numbers of at least 0`);
   }
-  return [...counts];
+  return listed;
 }
 
 // What covariates add to the evidence; null and NaN are missing, and count as 0.
 function offsetOf(covariates, values = {}) {
-  for (const name of Object.keys(values)) {
-    if (!covariates.some((covariate) => covariate.name === name)) {
-      const names = covariates.map((covariate) => covariate.name).join(", ") || "none";
-      throw wrong("covariates", name, names);
-    }
+  const names = covariates.map((covariate) => covariate.name);
+  if (typeof values !== "object" || values === null || Array.isArray(values)) {
+    throw wrong("covariates", values, "an object of numbers by name");
   }
+  for (const name of Object.keys(values)) {
+    const known = names.join(", ") || "none, since the model has none";
+    if (!names.includes(name)) throw wrong("covariates", name, known);
+  }
+  const absent = names.filter((name) => !(name in values));
+  if (absent.length) throw wrong("covariates", values, `${absent.join(" and ")} of the item`);
   let offset = 0;
   for (const { name, weight, scale, centre } of covariates) {
-    if (!(name in values)) throw wrong("covariates", values, `${name} of the item`);
     const value = values[name] ?? NaN;
     if (typeof value !== "number") throw wrong(name, value, "a number, or null where missing");
     const scaled = (value - centre) / scale;
@@ -242,9 +249,20 @@ function ofGrades(file, covariates, points) {
   };
 }
 
+// The fields of a file: its text, its bytes, or what JSON made of them.
+function read(text) {
+  const plain = ArrayBuffer.isView(text) ? new TextDecoder().decode(text) : text;
+  if (typeof plain !== "string") return plain;
+  try {
+    return JSON.parse(plain);
+  } catch (error) {
+    throw new RangeError(`the model is no JSON, expected what Python's save wrote: ${error.message}`);
+  }
+}
+
 /** The model of a file that Python's `save` wrote, of pairs or of grades. */
 export function load(text) {
-  const file = typeof text === "string" ? JSON.parse(text) : text;
+  const file = read(text);
   const kinds = { "btdagg.davidson": ofPairs, "btdagg.grades": ofGrades };
   const kind = Object.hasOwn(kinds, file?.format) ? kinds[file.format] : undefined;
   if (!kind) throw wrong("format", file?.format, Object.keys(kinds).join(" or "));
@@ -253,8 +271,25 @@ export function load(text) {
   for (const name of numbers) {
     if (!Number.isFinite(file[name])) throw wrong(name, file[name], "a finite number");
   }
-  const { points } = file.label_scale ?? PAIRS;
+  const positive = kind === ofPairs ? ["alpha", "kappa"] : ["beta"];
+  for (const name of positive) {
+    if (!(file[name] > 0)) throw wrong(name, file[name], "a finite number above 0");
+  }
+  const usual = file.usual_votes ?? 1;
+  if (!(Number.isFinite(usual) && usual > 0)) throw wrong("usual_votes", usual, "a number above 0");
+  const [scale, labels] = [file.scale ?? PAIRS, file.label_scale ?? PAIRS];
+  for (const [name, { points }] of Object.entries({ scale, label_scale: labels })) {
+    if (!areNumbers(points)) throw wrong(name, points, "a list of points");
+  }
+  const { points } = labels;
+  if (kind === ofGrades && !(areNumbers(file.cuts) && file.cuts.length === points.length - 1)) {
+    throw wrong("cuts", file.cuts, `${points.length - 1} numbers`);
+  }
   const covariates = file.covariates ?? [];
+  for (const { name, weight, scale: size, centre } of covariates) {
+    const isGood = typeof name === "string" && areNumbers([weight, size, centre]) && size > 0;
+    if (!isGood) throw wrong("covariates", name, "names with numbers, scales above 0");
+  }
   const model = kind(file, covariates, points);
   const names = covariates.map((covariate) => covariate.name);
   return Object.freeze({
