@@ -151,8 +151,8 @@ def test_a_stream_is_what_a_dictionary_says_through_kills_and_replays(kind, diff
 @pytest.mark.soak
 @pytest.mark.parametrize("differing", ["neither", "last"])
 def test_a_long_stream_is_what_a_dictionary_says(differing):
-    many = {"kills": 12, "n_items": 90_000, "batch": 400, "every": 500}
-    followed(1_000_000, kind="item {}".format, differing=differing, seed=2, **many)
+    many = {"kills": 12, "n_items": 30_000, "batch": 400, "every": 100}
+    followed(300_000, kind="item {}".format, differing=differing, seed=2, **many)
 
 
 def test_the_last_vote_of_a_sample_counts_if_asked_for():
