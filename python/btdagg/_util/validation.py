@@ -110,6 +110,8 @@ def require_rows(good: Any, array: NDArray[Any], name: str, expected: str) -> No
 
 def counts_alone(counts: Any) -> Any:
     """Return counts for a model or a rule, which decides arrays; tables and items are refused."""
+    if type(counts) is np.ndarray:
+        return counts
     if isinstance(counts, CountsItself) or hasattr(type(counts), "by_judge"):
         expected = (
             "an array of counts, such as items.by_judge; btdagg.decisions(votes, model) decides "
@@ -122,19 +124,16 @@ def counts_alone(counts: Any) -> Any:
 def as_counts(counts: ArrayLike) -> NDArray[Any]:
     """Return counts as an (n, 3) array that the core reads in place."""
     # Arrays are read by position, data frames by column name (`in_label_order`), tables are
-    # counted. Numbers of native byte order are not copied.
+    # counted. Numbers of native byte order are not copied, and most counts come as such.
+    if type(counts) is np.ndarray and counts.ndim == 2 and counts.shape[1] == 3:
+        is_native = counts.dtype.isnative and counts.flags.aligned
+        if is_native and counts.dtype.kind in "iu":
+            return counts
     if isinstance(counts, CountsItself):
         scale = getattr(counts, "scale", None)
         expect(scale is None or scale.mirrored, "counts", f"votes of {scale}", "votes of pairs")
         counts = counts.counts()[1]
     return as_columns(in_label_order(counts, "counts"), 3, "minus, tie, plus of each item")
-
-
-def are_plain(counts: Any, n_columns: int) -> bool:
-    """Whether counts are an array of integers that the core reads as it is: most are."""
-    if type(counts) is not np.ndarray or counts.ndim != 2 or counts.shape[1] != n_columns:
-        return False
-    return counts.dtype.kind in "iu" and counts.dtype.isnative and counts.flags.aligned
 
 
 def as_columns(counts: ArrayLike, n_columns: int, meaning: str) -> NDArray[Any]:

@@ -77,7 +77,7 @@ export function probabilities(model, minus, tie, plus, offset = 0) {
 }
 
 /** Expected absolute error of -1, 0 and +1. */
-export const risks = ([minus, tie, plus]) => [tie + 2 * plus, minus + plus, 2 * minus + tie];
+export const risks = (p) => errors(p, PAIRS.points);
 
 // The leader where 2 sinh|u| > exp(eta), compared as logarithms; what rounding cannot tell apart is
 // equal, and equal risks give a tie.
@@ -206,7 +206,7 @@ function offsetOf(covariates, values = {}) {
   return clamp(offset, FARTHEST);
 }
 
-const expected = (p, points) =>
+const errors = (p, points) =>
   points.map((point) => p.reduce((sum, q, k) => sum + q * Math.abs(points[k] - point), 0));
 
 function ofPairs(file, covariates, points) {
@@ -294,7 +294,7 @@ export function load(text) {
   const names = covariates.map((covariate) => covariate.name);
   return Object.freeze({
     ...model,
-    risks: (counts, values) => expected(model.probabilities(counts, values), points),
+    risks: (counts, values) => errors(model.probabilities(counts, values), points),
     points: [...points],
     covariates: names,
   });

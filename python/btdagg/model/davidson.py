@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from btdagg._util.errors import expect
 from btdagg._util.files import FileFormat
 from btdagg._util.readable import readable
 from btdagg._util.validation import (
-    are_plain,
     as_counts,
     as_integer,
-    as_labels,
     as_number,
     as_weights,
     counts_alone,
@@ -173,8 +171,7 @@ class DavidsonModel(Model):
         return picture(self, n_votes)
 
     def _read(self, counts: ArrayLike) -> NDArray[Any]:
-        is_plain = are_plain(counts, 3)
-        array = cast("NDArray[Any]", counts) if is_plain else as_counts(counts_alone(counts))
+        array = as_counts(counts_alone(counts))
         origin = self.provenance
         if origin is not None and origin.n_votes is not None:
             # What was said once costs no more: a scorer of such items is asked again and again.
@@ -244,10 +241,21 @@ class DavidsonModel(Model):
         n_threads: int,
     ) -> tuple[float, NDArray[np.float64]]:
         self.require_votes_alone("drps")
-        if labels is not None:
-            labels = self.label_scale.sides(labels)
-        how: dict[str, Any] = {"alpha": self.alpha, "kappa": self.kappa}
-        items = labelled_counts(counts, labels, weights, usual_votes=self.usual_votes, **how)
+        gold = None if labels is None else self.label_scale.sides(labels)
+        rows = as_counts(counts_alone(counts))
+        expect(labels is not None or weights is not None, "labels", None, "labels or soft weights")
+        if gold is not None:
+            same_length("labels", len(gold), "counts", len(rows))
+        weight = None if weights is None else as_weights(weights, soft=gold is None)
+        if weight is not None:
+            same_length("weights", len(weight), "counts", len(rows))
+        same_index(counts=counts, labels=labels, weights=weights)
+        how = self.alpha, self.kappa, self.usual_votes
+        if gold is None:
+            assert weight is not None
+            items = _core.CalibrationSet.soft(rows, weight, *how)
+        else:
+            items = _core.CalibrationSet(rows, gold, weight, *how)
         theta = np.array([self.beta, self.eta0, self.gamma])
         return items.loss(theta, as_integer(n_threads, "n_threads", 1))
 
@@ -266,29 +274,3 @@ def as_votes(n_votes: float, name: str) -> float:
     """Return a number of votes above 0, whole ones as an int."""
     number = as_number(n_votes, name, above=0)
     return int(number) if number.is_integer() else number
-
-
-def labelled_counts(
-    counts: ArrayLike,
-    labels: ArrayLike | None,
-    weights: ArrayLike | None,
-    *,
-    alpha: float,
-    kappa: float,
-    usual_votes: float | None = None,
-) -> _core.CalibrationSet:
-    """Check labelled counts, as `btdagg.calibrate` takes them, and gather their distinct rows."""
-    rows = as_counts(counts_alone(counts))
-    expect(labels is not None or weights is not None, "labels", None, "labels or soft weights")
-    gold = None if labels is None else as_labels(labels)
-    if gold is not None:
-        same_length("labels", len(gold), "counts", len(rows))
-    weight = None if weights is None else as_weights(weights, soft=gold is None)
-    if weight is not None:
-        same_length("weights", len(weight), "counts", len(rows))
-    same_index(counts=counts, labels=labels, weights=weights)
-    how = alpha, kappa, usual_votes
-    if gold is None:
-        assert weight is not None
-        return _core.CalibrationSet.soft(rows, weight, *how)
-    return _core.CalibrationSet(rows, gold, weight, *how)

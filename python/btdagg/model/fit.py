@@ -480,22 +480,23 @@ def refitted(
             judges = judges or names_of_judges(None, counts.shape[1])
         about = *scales, covariates, judges, usual_votes
         design = PairsDesign.of(counts, alpha, kappa, *about)
-    if prior is None and isinstance(design, PairsDesign) and not (judges or covariates):
+    papers = design if prior is None and isinstance(design, PairsDesign) else None
+    if papers is not None and not covariates:
         row, place = np.nonzero(outcomes.any(axis=0))
         cells = np.ascontiguousarray(counts[row], dtype=np.float64), (place - 1).astype(np.int8)
         of_cells = np.ascontiguousarray(outcomes[:, row, place])
-        refits = _core.Refits(*cells, alpha, kappa, *_box(bounds), design.usual_votes[0])
+        refits = _core.Refits(*cells, alpha, kappa, *_box(bounds), papers.usual_votes[0])
         thetas = refits.fit(of_cells, n_threads)[0]
     else:
         rows = design.rows(counts, known.columns, outcomes)
         thetas = fit(design, rows, prior, n_threads).parameters
-        if prior is None and isinstance(design, PairsDesign):
+        if papers is not None:
             sets = [
-                _gathered(design, counts, known, weights, theta)
+                _gathered(papers, counts, known, weights, theta)
                 for weights, theta in zip(outcomes, thetas, strict=True)
             ]
             found = [of.fit(*_box(bounds), 1) for of in sets]
-            thetas = np.stack([_beside(design, *both) for both in zip(thetas, found, strict=True)])
+            thetas = np.stack([_beside(papers, *both) for both in zip(thetas, found, strict=True)])
     return [design.model(theta) for theta in thetas]
 
 

@@ -104,16 +104,14 @@ class Model(SavedAsJson, Displayed):
 
     def decide_one(self, *counts: Any, covariates: Mapping[str, float] | None = None) -> float:
         """Label of one item from its counts, of a panel three from each judge."""
-        columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
-        label: float = self.decide([counts], covariates=columns)[0].item()
+        label: float = self.decide([counts], covariates=_of_one(covariates))[0].item()
         return label
 
     def predict_proba_one(
         self, *counts: Any, covariates: Mapping[str, float] | None = None
     ) -> tuple[float, ...]:
         """Probabilities of the labels of one item, in their order; arguments as of `decide_one`."""
-        columns = None if covariates is None else {k: [v] for k, v in covariates.items()}
-        return tuple(self.predict_proba([counts], covariates=columns)[0].tolist())
+        return tuple(self.predict_proba([counts], covariates=_of_one(covariates))[0].tolist())
 
     def predict_proba(
         self, counts: ArrayLike, *, covariates: Any = None, n_threads: int = 1
@@ -224,8 +222,6 @@ class Model(SavedAsJson, Displayed):
     ) -> tuple[NDArray[Any], int, Floats | None]:
         rows = self._read(counts)
         n_threads = as_integer(n_threads, "n_threads", 1)
-        if covariates is None and not self.covariates:
-            return rows, n_threads, None
         return rows, n_threads, offsets_of(self, covariates, len(rows) // (len(self.judges) or 1))
 
     def _labels(self, decided: Any) -> Any:
@@ -233,3 +229,7 @@ class Model(SavedAsJson, Displayed):
 
     def _errors(self, errors: Any) -> Any:
         return errors if self._points is None else errors * self._unit
+
+
+def _of_one(covariates: Mapping[str, float] | None) -> dict[str, list[float]] | None:
+    return None if covariates is None else {name: [value] for name, value in covariates.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-from contextlib import suppress
 from importlib.util import find_spec
 from itertools import repeat
 from threading import RLock
@@ -143,7 +142,9 @@ class OnlineTally:
         if self.model is not None and self.model.provenance is not None:
             differences = self.model.provenance.other_strength("none")
             warn_of(f"{text}: a tally counts whole votes" for text in differences)
-        self._scale = PAIRS if self.model is None else self.model.scale
+        # One object wherever the model is from, so that a look tells that votes are -1, 0 and 1.
+        is_of_pairs = self.model is None or self.model.scale == PAIRS
+        self._scale = PAIRS if is_of_pairs else cast("DavidsonModel", self.model).scale
         self.deduplicate = None if deduplicate is None else bool(deduplicate)
         self.late: _Late = late
         self.differing: Literal["neither", "last"] = differing
@@ -207,7 +208,7 @@ class OnlineTally:
             self._kernel, self._channels = kernel, channels
             self.deduplicate = samples is not None
             self.n_late += len(late)
-            if self.late == "list":
+            if late and self.late == "list":
                 names = kernel.channels
                 for row in late:
                     judge, order = names[0 if codes is None else codes[row]]
@@ -237,12 +238,15 @@ class OnlineTally:
                 and -1 <= vote <= 1
                 and type(number) is int
                 and 0 <= number <= _MAX_SAMPLE
-                and type(item) is (str if self._has_texts else int)
+                and type(item) is (str if kernel.has_texts else int)
                 and _is_id(item)
             )
-            with suppress(TypeError):  # a text that is none
-                if is_plain and not cast("Any", kernel).add_one(item, vote, number, channel):
-                    return
+            try:
+                is_done = is_plain and not cast("Any", kernel).add_one(item, vote, number, channel)
+            except TypeError:  # a text that is none
+                is_done = False
+            if is_done:
+                return
             samples = None if sample is None else [sample]
             self.add([item], [vote], samples, judges=judge, orders=order)
 
@@ -436,7 +440,8 @@ class OnlineTally:
         is_bytes = isinstance(data, bytes | bytearray | memoryview)
         expect(is_bytes, "data", data, "bytes, as to_bytes returns them")
         saved = cls._restored(data, source)
-        tally = saved._alike(model, rule)
+        settings: dict[str, Any] = {"differing": saved.differing, "max_items": saved.max_items}
+        tally = cls(model, rule, deduplicate=saved.deduplicate, late=saved.late, **settings)
         if (tally.model, tally.rule) == (saved.model, saved.rule):
             return saved
         if other == "refuse":
@@ -536,11 +541,6 @@ class OnlineTally:
         """Read a state that `save` wrote, as `from_bytes` does."""
         return cls.from_bytes(read_whole(path), model, rule, other=other, source=str(path))
 
-    def _alike(self, model: DavidsonModel | None, rule: StoppingRule | None) -> OnlineTally:
-        """Return a tally without votes that counts as this one, by another model or rule."""
-        settings: dict[str, Any] = {"differing": self.differing, "max_items": self.max_items}
-        return OnlineTally(model, rule, deduplicate=self.deduplicate, late=self.late, **settings)
-
     def _take(self, kernel: _core.RunningTally) -> None:
         """Hold the votes of a kernel."""
         self._kernel = kernel
@@ -558,10 +558,6 @@ class OnlineTally:
     def _new(self, deduplicate: bool, has_texts: bool) -> _core.RunningTally:
         corrects = self.differing == "last"
         return _core.RunningTally(deduplicate, corrects, has_texts, self.max_items)
-
-    @property
-    def _has_texts(self) -> bool:
-        return self._kernel is not None and self._kernel.has_texts
 
 
 def _is_id(item: int | str) -> bool:
@@ -613,9 +609,7 @@ def _number_channels(
 ) -> NDArray[np.uint32] | None:
     """Return the number of each row's judge and order, or None where it is 0 throughout."""
     if isinstance(judges, str) and isinstance(orders, str):
-        number = channels.get((judges, orders))
-        if number is None:
-            number = channels[judges, orders] = _numbered((judges, orders), number_of)
+        (number,) = _numbered([(judges, orders)], channels, number_of)
         return np.full(n_rows, number, dtype=np.uint32) if number else None
     columns: list[Iterable[str]] = []
     for name, values in (("judges", judges), ("orders", orders)):
@@ -628,16 +622,20 @@ def _number_channels(
         expect(all(isinstance(value, str) for value in names), name, values, "strings")
         columns.append(names)
     pairs: Iterable[tuple[str, str]] = zip(*columns, strict=True)
-    pairs = list(pairs)
-    for pair in set(pairs) - channels.keys():
-        channels[pair] = _numbered(pair, number_of)
-    numbers = [channels[pair] for pair in pairs]
+    numbers = _numbered([*pairs], channels, number_of)
     return np.array(numbers, dtype=np.uint32) if any(numbers) else None
 
 
-def _numbered(pair: tuple[str, str], number_of: Callable[[str, str], int]) -> int:
-    with reworded(UnicodeEncodeError, "judges and orders: {error}"):
-        return number_of(*pair)
+def _numbered(
+    pairs: list[tuple[str, str]],
+    channels: dict[tuple[str, str], int],
+    number_of: Callable[[str, str], int],
+) -> list[int]:
+    """Return the numbers of judges and orders, of which the new ones are asked for."""
+    for pair in set(pairs) - channels.keys():
+        with reworded(UnicodeEncodeError, "judges and orders: {error}"):
+            channels[pair] = number_of(*pair)
+    return [channels[pair] for pair in pairs]
 
 
 def _as_ids(items: Any) -> _Ids:

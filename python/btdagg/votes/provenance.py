@@ -162,7 +162,7 @@ class Provenance:
         if self.n_votes is not None and most is not None:
             if most > self.n_votes:
                 differences.append(f"items have up to {most:.0f} votes, but {self._fitted_for()}")
-            elif fewer and most < min(self.n_votes, *self.votes_of_labels or (self.n_votes,)):
+            elif fewer and most < min((self.n_votes, *self.votes_of_labels)):
                 more = f"no item has more than {most:.0f} vote{'s' * bool(most != 1)}"
                 differences.append(f"{more}, but {self._fitted_for()}")
         if votes is not None:

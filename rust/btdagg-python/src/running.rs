@@ -143,8 +143,8 @@ impl RunningTally {
     }
 
     /// Removes the items that were reported as settled, and says how many there were.
-    fn evict(&mut self) -> PyResult<usize> {
-        self.0.evict().map_err(raise)
+    fn evict(&mut self) -> usize {
+        self.0.evict()
     }
 
     /// Adds the votes of another tally; ids of reported items that have other counts now.

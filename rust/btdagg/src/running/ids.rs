@@ -58,8 +58,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// The id of one row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The id of one row, in the order in which ids are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key<'a> {
     /// An integer.
     Integer(i64),

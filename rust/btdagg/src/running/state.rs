@@ -104,8 +104,7 @@ impl RunningTally {
             let (judge, order) = (from.text()?, from.text()?);
             channels.push(tally.channel(judge, order));
         }
-        let n = from.length(8)?;
-        let numbers = from.numbers(n)?;
+        let numbers = from.numbers()?;
         let mut found = Vec::new();
         for number in numbers {
             let key = if has_texts {
@@ -121,7 +120,7 @@ impl RunningTally {
         }
         for &item in &found {
             if from.take::<1>()? != [0] {
-                tally.mark(item);
+                tally.report_at(item);
             }
         }
         let n_blocks = from.number()?;
@@ -179,7 +178,7 @@ impl RunningTally {
                 }
             }
             if is_reported {
-                self.mark(item);
+                self.report_at(item);
             }
         }
         Ok(())
@@ -228,17 +227,11 @@ impl<'a> Reader<'a> {
         self.take().map(u32::from_le_bytes)
     }
 
-    /// A number of things of so many bytes each, of which there are no fewer.
-    fn length(&mut self, size: usize) -> Result<usize, Error> {
-        let n = usize::try_from(self.number()?).map_err(|_| damaged())?;
-        if n.checked_mul(size).is_none_or(|size| size > self.0.len()) {
-            return Err(damaged());
-        }
-        Ok(n)
-    }
-
-    fn numbers(&mut self, n: usize) -> Result<impl Iterator<Item = u64> + use<'a>, Error> {
-        let (taken, rest) = self.0.split_at_checked(8 * n).ok_or_else(damaged)?;
+    /// Numbers, and how many there are before them.
+    fn numbers(&mut self) -> Result<impl Iterator<Item = u64> + use<'a>, Error> {
+        let n = usize::try_from(self.number()?).ok().and_then(|n| n.checked_mul(8));
+        let halves = n.and_then(|n| self.0.split_at_checked(n));
+        let (taken, rest) = halves.ok_or_else(damaged)?;
         self.0 = rest;
         Ok(taken.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)))
     }

@@ -240,7 +240,7 @@ impl RunningTally {
         sample: u32,
         channel: u32,
     ) -> Result<bool, Error> {
-        self.check_key(item)?;
+        self.check_texts(item.is_text())?;
         let sample = self.checked(Sample { channel, number: sample }, 0)?;
         let hash = self.secret.hash(item);
         if self.n_reported > 0 && self.is_late(item, hash, sample, vote.column()) {
@@ -257,7 +257,7 @@ impl RunningTally {
     /// # Errors
     /// [`Error::Input`] of a tally that does not look at samples; as [`add_one`](Self::add_one).
     pub fn withdraw(&mut self, item: Key<'_>, sample: u32, channel: u32) -> Result<bool, Error> {
-        self.check_key(item)?;
+        self.check_texts(item.is_text())?;
         if !self.settings.deduplicates {
             let got = "is of a tally that counts every vote";
             return Err(Error::input("samples", got, "one that knows votes by their samples"));
@@ -293,10 +293,7 @@ impl RunningTally {
 
     /// Removes all items that were reported as settled, and says how many there were. A further
     /// vote for one of them is of a new item.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn evict(&mut self) -> Result<usize, Error> {
+    pub fn evict(&mut self) -> usize {
         let before = self.len();
         for shard in &mut self.shards {
             let reported: Vec<usize> =
@@ -305,7 +302,7 @@ impl RunningTally {
             shard.tidy(&self.secret);
         }
         self.n_reported = 0;
-        Ok(before - self.len())
+        before - self.len()
     }
 
     /// Adds the votes of another tally; items that either has reported stay reported, and those of
@@ -406,11 +403,7 @@ impl RunningTally {
             }
         }
         conflicts.sort_by_key(|&(key, channel, sample, _)| {
-            let (number, text) = match key {
-                Key::Integer(number) => (number, ""),
-                Key::Text(text) => (0, text),
-            };
-            (number, text, &self.channels[channel as usize], sample)
+            (key, &self.channels[channel as usize], sample)
         });
         Ok(conflicts)
     }
@@ -460,7 +453,8 @@ impl RunningTally {
         self.n_reported = 0;
     }
 
-    fn report_at(&mut self, (shard, place): (usize, usize)) -> bool {
+    /// Counts an item as reported; whether it was not before.
+    pub(super) fn report_at(&mut self, (shard, place): (usize, usize)) -> bool {
         let is_new = !self.shards[shard].report(place);
         self.n_reported += usize::from(is_new);
         is_new
@@ -481,10 +475,6 @@ impl RunningTally {
             "are of another kind than before",
             "integers or strings as before",
         ))
-    }
-
-    fn check_key(&self, key: Key<'_>) -> Result<(), Error> {
-        self.check_texts(key.is_text())
     }
 
     /// A sample and a channel that there may be.
@@ -563,11 +553,7 @@ impl RunningTally {
         let is_new =
             (0..keys.len()).map(|row| keys.get(row)).filter(|&key| self.find(key).is_none());
         for key in is_new {
-            let id = match key {
-                Key::Integer(number) => (number, ""),
-                Key::Text(text) => (0, text),
-            };
-            new.insert(id);
+            new.insert(key);
             if new.len() > left {
                 return Err(self.too_many());
             }
@@ -645,11 +631,6 @@ impl RunningTally {
         &mut self.shards[number]
     }
 
-    /// Counts an item as reported.
-    pub(super) fn mark(&mut self, item: (usize, usize)) {
-        self.report_at(item);
-    }
-
     /// Ids of items that have a shard and a place.
     fn ids(&self, items: &[(usize, usize)]) -> Ids {
         let keys = items.iter().map(|&item| self.key(item));
@@ -678,17 +659,7 @@ impl RunningTally {
     }
 
     fn sort(&self, places: &mut [(usize, usize)]) {
-        if self.settings.has_texts {
-            places.sort_unstable_by_key(|&item| match self.key(item) {
-                Key::Text(text) => text,
-                Key::Integer(_) => "",
-            });
-        } else {
-            places.sort_by_cached_key(|&item| match self.key(item) {
-                Key::Integer(number) => number,
-                Key::Text(_) => 0,
-            });
-        }
+        places.sort_by_cached_key(|&item| self.key(item));
     }
 }
 
