@@ -61,8 +61,8 @@ QUICK := _util/test_arrays _util/test_errors _util/test_extensions _util/test_re
 	model/test_saved model/test_uncertainty \
 	evaluation/test_bias evaluation/test_cross_fit evaluation/test_evaluation evaluation/test_metrics \
 	evaluation/test_ranking evaluation/test_sweeps \
-	estimates/test_decisions estimates/test_estimate_systems estimates/test_estimates \
-	estimates/test_estimates_of_grades estimates/test_judge_bias estimates/test_panels \
+	questions/test_decisions questions/test_estimate_systems questions/test_estimates \
+	questions/test_estimates_of_grades questions/test_judge_bias questions/test_panels \
 	online/test_online_drift online/test_online_forecast online/test_online_tally \
 	judge/test_judge_answers judge/test_judge_pairs judge/test_judge_prompts \
 	cli/test_cli_choose cli/test_cli_counts project/test_package project/test_skill project/test_lists

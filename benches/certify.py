@@ -22,7 +22,7 @@ from grades import PUBLIC, public_cells
 from strength import cells_of
 
 import btdagg
-from btdagg.estimates.vote_profile import VoteProfile
+from btdagg.inference.vote_profile import VoteProfile
 
 AGREEMENTS = (0.7, 0.8, 0.9)
 SIZES = (100, 300)
@@ -84,7 +84,7 @@ def show_draws(name, cells, n_draws, by_prompt, *, grouped=None, scales=(None, N
             )
             fitted = certificate.model
             agrees = fitted.decide(counts) == labels
-            sure = btdagg.estimates.certificate.sure(fitted.predict_proba(counts))[1]
+            sure = btdagg.questions.certify.sure(fitted.predict_proba(counts))[1]
             for agreement, sets in rows.items():
                 point = certified(certificate.curve, agreement)
                 trusted = np.zeros(len(labels), bool) if point is None else sure >= point.threshold
@@ -221,7 +221,7 @@ def show_designs(n_draws, kind, model=None):
                 certificate = btdagg.certify(counts, partial, model=model, **told)
                 fitted = certificate.model
                 agrees = fitted.decide(counts) == gold
-                sure = btdagg.estimates.certificate.sure(fitted.predict_proba(counts))[1]
+                sure = btdagg.questions.certify.sure(fitted.predict_proba(counts))[1]
                 actual, coverage = [], []
                 for agreement in np.linspace(0.65, 0.95, 31):
                     point = certified(certificate.curve, agreement)
@@ -370,7 +370,7 @@ def show_covariates(data, n_draws, sizes=(50, 100, 300)):
                 more = {} if columns is None or not model.covariates else {"covariates": columns}
                 agrees = model.decide(counts, **more) == labels
                 shares = model.predict_proba(counts, **more)
-                sure = btdagg.estimates.certificate.sure(shares)[1]
+                sure = btdagg.questions.certify.sure(shares)[1]
                 ways.append((certificate.curve, agrees, sure))
             for agreement, sets in rows.items():
                 found = []

@@ -25,7 +25,7 @@ from covariates import topical, vicuna80
 
 import btdagg
 from btdagg.estimates import choose
-from btdagg.estimates.population import quantities_of
+from btdagg.inference.population import quantities_of
 
 SHOWN = ("A", "tie", "B", "net win rate")
 JUDGES = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6")
@@ -109,7 +109,7 @@ class Tally:
         ]
         self.hits, self.widths, self.errors = [], [], []
 
-    def add(self, found: btdagg.estimates.prediction_powered.Estimates) -> None:
+    def add(self, found: btdagg.questions.estimate.Estimates) -> None:
         ones = [found.estimates[name] for name in SHOWN]
         self.hits.append([o.low <= t <= o.high for o, t in zip(ones, self.truth, strict=True)])
         self.widths.append([ones[3].high - ones[3].low, ones[1].high - ones[1].low])

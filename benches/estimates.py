@@ -23,8 +23,8 @@ import polars as pl
 
 import btdagg
 from btdagg.estimates import not_worse
-from btdagg.estimates.population import quantities_of
-from btdagg.estimates.prediction_powered import Estimates
+from btdagg.inference.population import quantities_of
+from btdagg.questions.estimate import Estimates
 
 JUDGES = ["gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6"]
 TASKS = ["factuality", "focus", "math", "precise-if", "safety"]

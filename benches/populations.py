@@ -24,7 +24,7 @@ import numpy as np
 
 import btdagg
 from btdagg.estimates import population
-from btdagg.estimates.population import quantities_of
+from btdagg.inference.population import quantities_of
 
 N_ITEMS = 120
 LEVEL = 0.95

@@ -62,7 +62,7 @@ def main() -> None:
     n_pairs = N_METHODS * (N_METHODS - 1) // 2
     compare(
         f"{n_pairs} pairs × {n_splits} splits, exact; NumPy {n_matrix:,} resamples by matrix",
-        lambda: btdagg.evaluation.significance.split_pvalues(splits, method="exact"),
+        lambda: btdagg.inference.significance.split_pvalues(splits, method="exact"),
         lambda: [sign_matrix(split, n_matrix, seed) for seed, split in enumerate(splits)],
         1,
     )

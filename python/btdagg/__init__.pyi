@@ -36,14 +36,6 @@ from . import (
 )
 from ._core import __version__ as __version__
 from ._util.errors import InputError as InputError
-from .estimates.certificate import certify as certify
-from .estimates.deciding import decisions as decisions
-from .estimates.frames import decide as decide
-from .estimates.judge_bias import bias as bias
-from .estimates.prediction_powered import estimate as estimate
-from .estimates.systems import estimate_systems as estimate_systems
-from .evaluation.comparison import compare as compare
-from .evaluation.evaluation import evaluate as evaluate
 from .evaluation.metrics import (
     mean_absolute_error as mean_absolute_error,
 )
@@ -51,14 +43,13 @@ from .evaluation.metrics import (
     pairwise_accuracy as pairwise_accuracy,
 )
 from .evaluation.protocol import Protocol as Protocol
-from .evaluation.recalibration import recalibrate as recalibrate
-from .evaluation.significance import (
+from .inference.significance import (
     paired_permutation_test as paired_permutation_test,
 )
-from .evaluation.significance import (
+from .inference.significance import (
     pairwise_pvalues as pairwise_pvalues,
 )
-from .evaluation.significance import (
+from .inference.significance import (
     rank_clusters as rank_clusters,
 )
 from .methods.majority import majority_vote as majority_vote
@@ -75,6 +66,15 @@ from .model.prior import Prior as Prior
 from .model.prior import fit_prior as fit_prior
 from .project import Columns as Columns
 from .project import Project as Project
+from .questions.bias import bias as bias
+from .questions.certify import certify as certify
+from .questions.compare import compare as compare
+from .questions.decide import decide as decide
+from .questions.decisions import decisions as decisions
+from .questions.estimate import estimate as estimate
+from .questions.evaluate import evaluate as evaluate
+from .questions.recalibrate import recalibrate as recalibrate
+from .questions.systems import estimate_systems as estimate_systems
 from .votes.join import (
     align as align,
 )

@@ -16,11 +16,11 @@ import polars as pl
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted, in_line
-from btdagg.estimates.prediction_powered import Estimates, estimate
 from btdagg.file_check import TYPED, FileCheck, table_of, unused
 from btdagg.model.calibration import FEWEST, quiet
 from btdagg.model.fit import about_judge, calibrate
 from btdagg.project import TABLES
+from btdagg.questions.estimate import Estimates, estimate
 from btdagg.remarks import Remark
 from btdagg.votes import Table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, are_means, scale_in, scale_of_columns

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
-from btdagg.estimates.certificate import Certificate, certify
-from btdagg.estimates.deciding import decisions
 from btdagg.judge.jobs import judge_pairs, opened
 from btdagg.judge.pacing import Pacing
 from btdagg.judge.pairs import Pair, Pairs, read_pairs
@@ -37,6 +35,8 @@ from btdagg.model.intervals import as_level
 from btdagg.model.prior import Prior
 from btdagg.online import StoppingRule
 from btdagg.online.rule import RuleKind
+from btdagg.questions.certify import Certificate, certify
+from btdagg.questions.decisions import decisions
 from btdagg.votes.grades import scales_in
 from btdagg.votes.join import with_task
 from btdagg.votes.labels import Labels, read_labels

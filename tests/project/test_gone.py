@@ -163,18 +163,18 @@ SHOWN_BY_RESULTS = {
         "btdagg.PanelModel.in_words",
         "btdagg.cli.estimate._show",
         "btdagg.estimates.Certificate.answer",
-        "btdagg.estimates.change.Change.answer",
-        "btdagg.estimates.judge_bias.JudgeBias.answer",
-        "btdagg.estimates.non_inferiority.NonInferiority.answer",
-        "btdagg.estimates.prediction_powered.Estimates.answer",
-        "btdagg.estimates.prediction_powered.Estimates.next_step",
-        "btdagg.estimates.prediction_powered.with_remarks",
-        "btdagg.estimates.systems.SystemEstimates.answer",
+        "btdagg.questions.change.Change.answer",
+        "btdagg.questions.bias.JudgeBias.answer",
+        "btdagg.questions.gate.NonInferiority.answer",
+        "btdagg.questions.estimate.Estimates.answer",
+        "btdagg.questions.estimate.Estimates.next_step",
+        "btdagg.questions.estimate.with_remarks",
+        "btdagg.questions.systems.SystemEstimates.answer",
         "btdagg.evaluation.Cell.answer",
         "btdagg.evaluation.Scores.answer",
-        "btdagg.evaluation.comparison.Comparison.answer",
-        "btdagg.evaluation.recalibration.Recalibration.answer",
-        "btdagg.evaluation.recalibration.Recalibration.next_step",
+        "btdagg.questions.compare.Comparison.answer",
+        "btdagg.questions.recalibrate.Recalibration.answer",
+        "btdagg.questions.recalibrate.Recalibration.next_step",
         "btdagg.report.renderers.parts_of",
         "btdagg.report.sections.write_bias",
         "btdagg.report.sections.write_certificate",
@@ -192,7 +192,7 @@ SHOWN_BY_RESULTS = {
 
 def subclasses(cls):
     importlib.import_module("btdagg.report.sections")  # which knows most results
-    importlib.import_module("btdagg.evaluation.recalibration")
+    importlib.import_module("btdagg.questions.recalibrate")
     importlib.import_module("btdagg.online.plans")
     return sorted(cls.__subclasses__(), key=lambda result: result.__name__)
 

@@ -94,7 +94,7 @@ KNOWN_INSIDE = {
 def public_modules():
     stubs = [path.parent.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("__init__.pyi")]
     alone = "cli", "datasets.sums", "integrations.arrow", "integrations.inspect", "pipeline"
-    alone += "labelling", "reference", "remarks", "result", "serve"
+    alone += "estimates", "labelling", "reference", "remarks", "result", "serve"
     return {".".join(path.parts) for path in stubs} | {f"btdagg.{name}" for name in alone}
 
 

@@ -12,8 +12,8 @@ import pytest
 from btdagg import Protocol, evaluate, read_labels, read_votes
 from btdagg._util.wording import fixed, percent, stem
 from btdagg.evaluation import RandomSplits, positional_bias, scores_table, sweep_table, with_error
-from btdagg.evaluation.metrics import mean_interval
 from btdagg.evaluation.tables import positional_bias_table
+from btdagg.inference.intervals import mean_interval
 from btdagg.methods import MajorityVote
 from btdagg.paper import (
     ablate,

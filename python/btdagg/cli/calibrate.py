@@ -120,7 +120,7 @@ def _read(
     n_votes: int | None,
     is_alone: bool,
 ) -> tuple[Votes, Items, Mapping[str, Any], Sequence[str]]:
-    from btdagg.evaluation.comparison import about_strength
+    from btdagg.questions.compare import about_strength
 
     panel, covariates = reading.panel, reading.covariates
     data = reading.data(votes, labels)

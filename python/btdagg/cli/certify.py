@@ -26,7 +26,7 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.flags import FILE, TABLE
 from btdagg.cli.reporting import ReportOption, say_where
-from btdagg.estimates.looks import worth_a_look
+from btdagg.questions.review import worth_a_look
 
 
 def certify(

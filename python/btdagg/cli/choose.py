@@ -23,7 +23,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
-from btdagg.estimates.sample_design import WHOLE, ChosenItems, Design, Drawing
+from btdagg.questions.choose import WHOLE, ChosenItems, Design, Drawing
 from btdagg.result import Entry
 
 

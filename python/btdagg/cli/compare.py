@@ -29,8 +29,8 @@ from btdagg.votes.words import about_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from btdagg.evaluation.comparison import Comparison
     from btdagg.methods import Aggregator
+    from btdagg.questions.compare import Comparison
     from btdagg.votes.items import Items
     from btdagg.votes.strength import StrengthKind
     from btdagg.votes.votes import Votes

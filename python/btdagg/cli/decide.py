@@ -141,7 +141,7 @@ def decide(
         left = ["remaining mean absolute error: {:.3f} ({:.3f} to {:.3f})".format(*error_left)]
     parts = project.column("votes", "item") or []
     if len(parts) > 1:
-        from btdagg.estimates.frames import with_key
+        from btdagg.questions.decide import with_key
 
         frame = with_key(frame, raw_votes, {part.strip().lower(): part for part in parts})
     if output is None:
@@ -195,7 +195,7 @@ def _labels_of_people(tables: list[Table], votes: Votes, how: dict[str, Any]) ->
 
 
 def _with_labels(frame: pl.DataFrame, gold: Labels) -> pl.DataFrame:
-    from btdagg.estimates.frames import with_people
+    from btdagg.questions.decide import with_people
 
     frame = with_people(frame, gold)
     n_others = len(gold.frame) - int((frame["source"] == "people").sum())

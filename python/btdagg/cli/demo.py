@@ -19,8 +19,8 @@ from btdagg.cli.reporting import print_scores
 from btdagg.datasets import REGIMES, Thurstone, simulate
 from btdagg.datasets.sums import simulated_pairs
 from btdagg.evaluation import RandomSplits
-from btdagg.evaluation.evaluation import evaluate
 from btdagg.evaluation.protocol import Protocol
+from btdagg.questions.evaluate import evaluate
 
 _BUDGETS = (4, 8)
 _VOTES, _LABELS = "demo_votes.csv", "demo_labels.csv"

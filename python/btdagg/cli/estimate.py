@@ -28,11 +28,11 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.reporting import ReportOption, names, show_result
 from btdagg.estimates import change
-from btdagg.estimates.sample_design import REQUIRED
+from btdagg.questions.choose import REQUIRED
 from btdagg.remarks import Remark
 
 if TYPE_CHECKING:
-    from btdagg.estimates.prediction_powered import Estimates
+    from btdagg.questions.estimate import Estimates
     from btdagg.votes.items import Items
     from btdagg.votes.labels import Labels
     from btdagg.votes.votes import Votes

@@ -35,13 +35,13 @@ from btdagg.cli.reporting import (
     say_where,
 )
 from btdagg.evaluation import CrossFit, GroupTest
-from btdagg.evaluation.comparison import about_strengths
-from btdagg.evaluation.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.parts import grouping, labelled_parts
 from btdagg.evaluation.protocol import Protocol
 from btdagg.methods import by_name
 from btdagg.methods.base import needs_of
 from btdagg.methods.registry import AGGREGATORS, aggregators_or_usual
+from btdagg.questions.compare import about_strengths
+from btdagg.questions.evaluate import evaluate as run_evaluation
 from btdagg.report.sections import (
     QUESTIONS,
     write_biases,
@@ -57,9 +57,9 @@ from btdagg.votes.votes import column_of_decisions
 
 if TYPE_CHECKING:
     from btdagg.estimates import Certificate
-    from btdagg.estimates.prediction_powered import Estimates
     from btdagg.evaluation import Scores
     from btdagg.methods import Aggregator
+    from btdagg.questions.estimate import Estimates
     from btdagg.report.folder import ReportFolder
     from btdagg.report.sections import Question
     from btdagg.votes.labels import Labels

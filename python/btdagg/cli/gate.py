@@ -28,7 +28,7 @@ from btdagg.cli.common import (
 from btdagg.cli.estimate import about_drawing
 from btdagg.cli.flags import FILE
 from btdagg.cli.reporting import print_table, say_answer
-from btdagg.estimates.non_inferiority import gate_properties, gates_table, not_worse
+from btdagg.questions.gate import gate_properties, gates_table, not_worse
 from btdagg.report.gates import gates_in_markdown
 from btdagg.votes.table import require
 

@@ -33,9 +33,9 @@ from btdagg.cli.judge_settings import JudgeFlags, PairsFile
 from btdagg.cli.prior import PriorOption, methods_with_priors, prior_of_tasks, priors_of
 from btdagg.cli.reporting import open_report
 from btdagg.evaluation import CrossFit, GroupTest
-from btdagg.evaluation.comparison import about_strengths
-from btdagg.evaluation.evaluation import evaluate as run_evaluation
 from btdagg.evaluation.protocol import Protocol
+from btdagg.questions.compare import about_strengths
+from btdagg.questions.evaluate import evaluate as run_evaluation
 from btdagg.report.study import Study
 
 if TYPE_CHECKING:

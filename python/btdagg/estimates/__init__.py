@@ -1,5 +1,9 @@
-"""Shares and win rates over all items, with intervals that hold, from a few labels."""
+"""Questions about all items, from a few labels; `btdagg` itself names those that are asked most."""
 
-from lazy_loader import attach_stub
+from btdagg.questions.certify import Certificate
+from btdagg.questions.change import change
+from btdagg.questions.choose import choose
+from btdagg.questions.gate import not_worse
+from btdagg.questions.review import worth_a_look
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__all__ = ["Certificate", "change", "choose", "not_worse", "worth_a_look"]

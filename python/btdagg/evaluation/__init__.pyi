@@ -1,5 +1,6 @@
 from .bias import positional_bias as positional_bias
 from .cells import Cell as Cell
+from .cells import holm as holm
 from .engine import cross_scores as cross_scores
 from .metrics import Interval as Interval
 from .metrics import discrete_ranked_probability_score as discrete_ranked_probability_score
@@ -13,10 +14,9 @@ from .protocol import GroupTest as GroupTest
 from .protocol import RandomSplits as RandomSplits
 from .protocol import Splitter as Splitter
 from .protocol import SplitTest as SplitTest
+from .protocol import combine_pvalues as combine_pvalues
 from .scores import Scores as Scores
 from .scores import scores_table as scores_table
-from .significance import combine_pvalues as combine_pvalues
-from .significance import holm as holm
 from .tables import sweep_table as sweep_table
 from .wording import basis_of as basis_of
 from .wording import not_evaluated as not_evaluated

@@ -13,14 +13,10 @@ import numpy as np
 from btdagg._util.display import Drawn
 from btdagg._util.errors import InputError
 from btdagg._util.readable import Readable, readable
-from btdagg.evaluation.metrics import mean_interval
-from btdagg.evaluation.protocol import Loss, Score, absolute_error, signed_error
-from btdagg.evaluation.significance import (
-    combine_pvalues,
-    holm,
-    rank_clusters,
-    statistically_tied,
-)
+from btdagg.evaluation.protocol import Loss, Score, absolute_error, combine_pvalues, signed_error
+from btdagg.inference.intervals import mean_interval
+from btdagg.inference.significance import holm as holm
+from btdagg.inference.significance import rank_clusters, statistically_tied
 from btdagg.result import Interval
 from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Mode, Scale
 

@@ -1,8 +1,8 @@
-"""Scores of predicted labels, and 95% intervals around means and shares."""
+"""Scores of predicted labels, and agreement of raters."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,13 +15,11 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
+from btdagg.inference.intervals import share_interval as share_interval
 from btdagg.result import Interval as Interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-# Standard errors on either side; the paper's two decimals.
-_Z = 1.96
 
 
 def mean_absolute_error(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -117,32 +115,3 @@ def _pair(labels: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[np.int8], ND
     same_index(labels=labels, predicted=predicted)
     forbid(len(gold) == 0, "labels is empty, expected at least one item")
     return gold, predictions
-
-
-def mean_interval(values: ArrayLike) -> Interval:
-    """Mean of (n,) finite numbers and normal 95% interval, ``mean ± 1.96 standard errors``."""
-    # Over splits, as in the paper, it is no interval for new items: the splits share theirs.
-    array = np.asarray(values, dtype=np.float64)
-    mean = float(array.mean())
-    half = _Z * float(array.std(ddof=1)) / len(array) ** 0.5
-    return Interval(mean, mean - half, mean + half)
-
-
-def share_interval(share: float, n: int) -> Interval:
-    """Share of n independent items and its 95% interval, by Wilson's score."""
-    (low,), (high,) = wilson(share, np.array([n]), _Z)
-    return Interval(share, float(low), float(high))
-
-
-def wilson(
-    share: Any, n: NDArray[Any], quantile: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Low and high ends of Wilson's interval of a share of (k,) `n` independent items, above 0."""
-    # Wilson (1927); Brown, Cai and DasGupta (2001). Student's t is a `quantile` too.
-    square = quantile**2
-    centre = (share + square / (2 * n)) / (1 + square / n)
-    half = quantile * np.sqrt(share * (1 - share) / n + square / (4 * n**2)) / (1 + square / n)
-    # Exactly at an end but for rounding where the share is.
-    low = np.where(share == 0, 0.0, np.maximum(centre - half, 0.0))
-    high = np.where(share == 1, 1.0, np.minimum(centre + half, 1.0))
-    return low, high

@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.protocol import Score
-from btdagg.evaluation.significance import ROUNDING, t_pvalues, t_quantile
+from btdagg.inference.intervals import ROUNDING, t_pvalues, t_quantile
 from btdagg.result import Interval
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 _LEAST_ERROR = 1e-300  # of what is known
-MUCH = 0.1  # share of items with a label from which the two populations are told apart
 _RISING = ("accuracy", "kappa")  # scores that are 1 less a mean loss
 
 

@@ -9,11 +9,11 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from btdagg._util.errors import InputError, expect, forbid
+from btdagg._util.errors import InputError, expect, forbid, one_of
 from btdagg._util.folds import deal, numbered, places
 from btdagg._util.readable import readable
-from btdagg._util.validation import as_groups, as_integer
-from btdagg.evaluation.significance import Method, Rule, split_pvalues
+from btdagg._util.validation import as_groups, as_integer, as_probabilities
+from btdagg.inference.significance import Method, split_pvalues
 from btdagg.model.intervals import as_level
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Score: TypeAlias = Literal["mae", "accuracy", "kappa", "bias"]
 Correction: TypeAlias = Literal["none", "holm"]
+Rule: TypeAlias = Literal["twice-median", "mean"]
 Loss: TypeAlias = "Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]"
 """Loss of each item by its gold and predicted label, 0 where they are equal."""
 
@@ -366,3 +367,31 @@ class Protocol:
 
 CROSS_FITTED = Protocol(CrossFit(), GroupTest())
 """Scores the model that `calibrate` would write, with intervals for new items; the default."""
+
+
+def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArray[np.float64]:
+    """Combine p-values of the same hypothesis on many splits into one.
+
+    Splits of the same items depend on each other, so rules for independent p-values call too much
+    significant. Twice the median is valid under any dependence.
+
+    Parameters
+    ----------
+    pvalues : (splits, ...) array of numbers from 0 to 1
+        Further dimensions are combined separately; a single split is returned unchanged.
+    rule : {"twice-median", "mean"}
+        The mean is the paper's reading; it can reject true nulls up to twice as often as it says.
+
+    References
+    ----------
+    Rüger, Das maximale Signifikanzniveau des Tests, Metrika 25 (1978); Meinshausen, Meier and
+    Bühlmann, P-values for high-dimensional regression, JASA 104 (2009); Vovk and Wang, Combining
+    p-values via averaging, Biometrika 107 (2020).
+    """
+    one_of(rule, get_args(Rule), "rule")
+    array = as_probabilities(pvalues, "pvalues")
+    if len(array) == 1:
+        return np.array(array[0])
+    if rule == "mean":
+        return np.asarray(array.mean(axis=0))
+    return np.minimum(2 * np.asarray(np.median(array, axis=0)), 1.0)

@@ -15,7 +15,6 @@ from btdagg._util.display import picture
 from btdagg._util.extras import as_frame
 from btdagg._util.lazy import pl
 from btdagg._util.wording import MISSING, fixed
-from btdagg.evaluation.metrics import mean_interval
 from btdagg.evaluation.parts import names_of
 from btdagg.evaluation.remarks import about_scores, about_votes
 from btdagg.evaluation.wording import (
@@ -27,6 +26,7 @@ from btdagg.evaluation.wording import (
     votes_of,
     with_error,
 )
+from btdagg.inference.intervals import mean_interval
 from btdagg.remarks import Remark, as_remarks
 from btdagg.result import Entry, Interval, Result, ResultTable, Row
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from btdagg._util.errors import expect
 from btdagg._util.extras import needs
 from btdagg._util.lazy import pl
-from btdagg.estimates.deciding import decisions
+from btdagg.questions.decisions import decisions
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Scale

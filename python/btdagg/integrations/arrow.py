@@ -10,10 +10,10 @@ import numpy as np
 
 from btdagg._util.errors import forbid
 from btdagg._util.extras import needs
-from btdagg.estimates.deciding import covariates_in, decided_columns, unknown_in
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
+from btdagg.questions.decisions import covariates_in, decided_columns, unknown_in
 from btdagg.votes.provenance import warn_of
 
 if TYPE_CHECKING:

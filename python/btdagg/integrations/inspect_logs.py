@@ -15,10 +15,10 @@ from btdagg._core import InputError, __version__
 from btdagg._util.errors import expect, forbid, reworded
 from btdagg._util.extras import needs
 from btdagg._util.files import digest_of, load_any, require_zip
-from btdagg.estimates.deciding import covariates_in, decided_columns
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
+from btdagg.questions.decisions import covariates_in, decided_columns
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
 from btdagg.votes.schema import PASS_WORDS, VOTE_WORDS
@@ -223,7 +223,7 @@ def interval(
     """An estimate and its interval by their names in a log; NaN with fewer than two labels."""
     import numpy as np
 
-    from btdagg.estimates.prediction_powered import estimate
+    from btdagg.questions.estimate import estimate
 
     gold = np.array(labels, dtype=float)
     labelled = np.flatnonzero(~np.isnan(gold)).tolist()

@@ -15,7 +15,7 @@ with needs("pytest", "a release gate"):
     import pytest
 
 if TYPE_CHECKING:
-    from btdagg.estimates.non_inferiority import NonInferiority
+    from btdagg.questions.gate import NonInferiority
 
 __all__ = ["ReleaseGate", "release_gate"]
 
@@ -41,7 +41,7 @@ def release_gate(request: pytest.FixtureRequest) -> ReleaseGate:
 
     def gate(votes: Any, labels: Any = None, *, name: str = "", **options: Any) -> NonInferiority:
         from btdagg.estimates import not_worse
-        from btdagg.estimates.non_inferiority import gate_properties
+        from btdagg.questions.gate import gate_properties
 
         # The properties of a gate, from `gate` to `message`: pytest-xdist hands these over.
         properties: dict[str, Any] = {"gate": name or request.node.name}

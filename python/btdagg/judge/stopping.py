@@ -12,7 +12,6 @@ from typing import cast
 import numpy as np
 
 from btdagg._util.errors import expect, forbid
-from btdagg.estimates.deciding import covariates_in
 from btdagg.judge.client import ORDERS, Order, Setup, Status, batched
 from btdagg.judge.jobs import is_missing, judge_pairs
 from btdagg.judge.judging import JudgeJob, Judging, Sampling, Work
@@ -21,6 +20,7 @@ from btdagg.judge.pairs import Pair, Pairs
 from btdagg.judge.runs import JudgeRun, Limits, Savings, total_of
 from btdagg.judge.store.store import VoteStore
 from btdagg.online import StoppingRule
+from btdagg.questions.decisions import covariates_in
 from btdagg.votes.grades import with_criteria
 from btdagg.votes.provenance import Provenance, warn_of
 from btdagg.votes.strength import StrengthKind, given_margins, rounded, rounded_probability

@@ -12,8 +12,8 @@ from btdagg._util.files import write_table
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import guarded
 from btdagg._util.wording import counted
-from btdagg.estimates.prediction_powered import estimate
 from btdagg.evaluation.metrics import krippendorff_alpha
+from btdagg.questions.estimate import estimate
 from btdagg.votes.labels import read_labels
 from btdagg.votes.sides import UNNAMED, Sides
 from btdagg.votes.source import LABEL_COLUMNS
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from btdagg.estimates.prediction_powered import Estimates
     from btdagg.labelling.assignment import Assignment
     from btdagg.labelling.store import Answer
+    from btdagg.questions.estimate import Estimates
     from btdagg.votes.votes import Votes
 
 _TYPED = ("rater", "note")  # what raters wrote themselves

@@ -10,7 +10,8 @@ import numpy as np
 
 from btdagg._util.errors import one_of
 from btdagg._util.validation import as_checked_counts
-from btdagg.methods.base import ROUNDING, Needs, OnScale, WithoutFit
+from btdagg.inference.intervals import ROUNDING
+from btdagg.methods.base import Needs, OnScale, WithoutFit
 from btdagg.votes.by_id import as_items
 
 if TYPE_CHECKING:

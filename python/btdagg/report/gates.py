@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from btdagg.estimates.non_inferiority import gates_table
+from btdagg.questions.gate import gates_table
 from btdagg.report.table import ReportTable, in_markdown
 
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.wording import MISSING
-from btdagg.estimates.judge_bias import FAVOURED, bias
-from btdagg.estimates.systems import BEST, estimate_systems
 from btdagg.evaluation import CrossFit, positional_bias
 from btdagg.evaluation.engine import quiet_fit
-from btdagg.evaluation.evaluation import evaluate
 from btdagg.evaluation.tables import positional_bias_table, pvalue_table, sweep_table
 from btdagg.evaluation.wording import key_of
 from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.tables import grades_table, parameters_table
+from btdagg.questions.bias import FAVOURED, bias
+from btdagg.questions.evaluate import evaluate
+from btdagg.questions.systems import BEST, estimate_systems
 from btdagg.report import figures
 from btdagg.result import Result
 from btdagg.votes.sides import columns_of_systems

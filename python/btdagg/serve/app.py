@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect
 from btdagg import __version__
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.files import digest_of
-from btdagg.estimates.deciding import decided_columns, unknown_in
+from btdagg.questions.decisions import decided_columns, unknown_in
 from btdagg.serve.bodies import ARROW, DecidedItems, RequestItems, Requests, write_stream
 
 if TYPE_CHECKING:

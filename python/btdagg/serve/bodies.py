@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from btdagg._util.errors import InputError, forbid, reworded
 from btdagg._util.validation import same_length
-from btdagg.estimates.deciding import covariates_in
+from btdagg.questions.decisions import covariates_in
 from btdagg.votes import read_table
 from btdagg.votes.items import Items
 from btdagg.votes.standings import columns_needed

@@ -10,7 +10,7 @@ from scipy.special import fdtrc
 from btdagg._util.errors import expect
 from btdagg._util.numbers import as_number
 from btdagg._util.readable import readable
-from btdagg.estimates.population import features_of
+from btdagg.inference.population import features_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

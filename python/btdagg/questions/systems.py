@@ -14,12 +14,12 @@ from btdagg._util.errors import expect
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, require_rows, same_index
 from btdagg._util.wording import MISSING, counted, fixed
-from btdagg.estimates.mean import differences_of, numbers_of
-from btdagg.estimates.population import PredictedItems, items_of
-from btdagg.estimates.prediction_powered import estimate, means_figure
-from btdagg.estimates.strengths import Comparisons, FittedStrengths, corrected_strengths, listed
-from btdagg.evaluation.significance import holm, rank_clusters, statistically_tied
+from btdagg.inference.mean import differences_of, numbers_of
+from btdagg.inference.population import PredictedItems, items_of
+from btdagg.inference.significance import holm, rank_clusters, statistically_tied
+from btdagg.inference.strengths import Comparisons, FittedStrengths, corrected_strengths, listed
 from btdagg.model.intervals import ParameterInterval, as_level
+from btdagg.questions.estimate import estimate, means_figure
 from btdagg.remarks import Remark
 from btdagg.result import Entry, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.estimates.mean import MeanEstimate, Population
-    from btdagg.estimates.population import Predictor
+    from btdagg.inference.mean import MeanEstimate, Population
+    from btdagg.inference.population import Predictor
     from btdagg.votes.items import Items
     from btdagg.votes.scale import Scale
 
@@ -265,7 +265,7 @@ def estimate_systems(
     that the system is A. With other opponents rates cannot be compared, strengths can: those of the
     Davidson model, in which the first wins, ties or loses in proportion to ``exp(d)``, ``nu`` and
     ``exp(-d)``, d half the difference of strengths, fitted by maximum likelihood to corrected
-    counts (`btdagg.estimates.strengths.corrected_strengths`). Without ties nu is 0 (Bradley and
+    counts (`btdagg.inference.strengths.corrected_strengths`). Without ties nu is 0 (Bradley and
     Terry). The covariance is the sandwich by groups; quantiles are Student's t, one degree of
     freedom less than labelled groups. Folds are those of ``estimate(seed=0)``.
 

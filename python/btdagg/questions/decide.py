@@ -10,11 +10,11 @@ import numpy as np
 
 from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
-from btdagg.estimates.certificate import certify
-from btdagg.estimates.deciding import decisions
 from btdagg.model.calibration import quiet, warn_of
 from btdagg.model.fit import calibrate
 from btdagg.project import Project
+from btdagg.questions.certify import certify
+from btdagg.questions.decisions import decisions
 from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels

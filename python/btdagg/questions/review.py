@@ -10,11 +10,11 @@ import numpy as np
 from btdagg import remarks
 from btdagg._util.errors import forbid
 from btdagg._util.readable import readable
-from btdagg.estimates.certificate import of_all_labels, ranked_by, sure
-from btdagg.estimates.mean import effective_number, labelled_mean, limits_of
-from btdagg.estimates.population import PredictedItems, Predictor, calibrated, items_of
-from btdagg.evaluation.significance import t_quantile
+from btdagg.inference.intervals import effective_number, limits_of, t_quantile
+from btdagg.inference.mean import labelled_mean
+from btdagg.inference.population import PredictedItems, Predictor, calibrated, items_of
 from btdagg.model.intervals import as_level
+from btdagg.questions.certify import of_all_labels, ranked_by, sure
 from btdagg.result import Interval
 
 if TYPE_CHECKING:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.errors import expect, one_of
+from btdagg._util.errors import expect
 from btdagg._util.validation import (
     as_groups,
     as_integer,
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Method: TypeAlias = Literal["auto", "exact", "monte-carlo"]
-Rule: TypeAlias = Literal["twice-median", "mean"]
-
-ROUNDING = 1e-12
-"""A difference of mean losses, or its standard error, up to this may be rounding alone."""
 
 
 class PermutationTestResult(NamedTuple):
@@ -148,69 +143,6 @@ def split_pvalues(
     )
 
 
-def t_quantile(level: float, degrees_of_freedom: float) -> float:
-    """Half the width of a two-sided interval in standard errors; infinite degrees are normal."""
-    from scipy.special import ndtri, stdtrit
-
-    p = (1 + level) / 2
-    return float(ndtri(p) if np.isinf(degrees_of_freedom) else stdtrit(degrees_of_freedom, p))
-
-
-def t_tail(quantile: ArrayLike, degrees_of_freedom: ArrayLike) -> NDArray[np.float64]:
-    """Probability beyond each end of an interval that is so many standard errors to each side."""
-    from scipy.special import ndtr, stdtr
-
-    quantile, freedom = np.asarray(quantile, dtype=np.float64), np.asarray(degrees_of_freedom)
-    is_normal = np.isinf(freedom)
-    tail = np.where(is_normal, ndtr(-quantile), stdtr(np.where(is_normal, 1, freedom), -quantile))
-    return np.asarray(tail)
-
-
-def t_pvalues(
-    differences: ArrayLike, errors: ArrayLike, degrees_of_freedom: ArrayLike
-) -> NDArray[np.float64]:
-    """Two-sided p-values of differences of means over groups, by Student's t; arrays of one shape.
-
-    Where the g groups do not vary, it is the sign test's: ``2**(1 - g)``, or 1 at difference 0.
-    """
-    from scipy.special import stdtr
-
-    away, errors = np.abs(differences), np.asarray(errors)
-    freedom = np.asarray(degrees_of_freedom)
-    of_signs = np.where(away > ROUNDING, 2.0**-freedom, 1.0)
-    t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
-    pvalues = np.where(errors > 0, 2 * stdtr(freedom, -t), of_signs)
-    return np.asarray(np.clip(pvalues, np.finfo(np.float64).tiny, 1.0))  # never 0
-
-
-def combine_pvalues(pvalues: ArrayLike, *, rule: Rule = "twice-median") -> NDArray[np.float64]:
-    """Combine p-values of the same hypothesis on many splits into one.
-
-    Splits of the same items depend on each other, so rules for independent p-values call too much
-    significant. Twice the median is valid under any dependence.
-
-    Parameters
-    ----------
-    pvalues : (splits, ...) array of numbers from 0 to 1
-        Further dimensions are combined separately; a single split is returned unchanged.
-    rule : {"twice-median", "mean"}
-        The mean is the paper's reading; it can reject true nulls up to twice as often as it says.
-
-    References
-    ----------
-    Rüger, Das maximale Signifikanzniveau des Tests, Metrika 25 (1978); Meinshausen, Meier and
-    Bühlmann, P-values for high-dimensional regression, JASA 104 (2009); Vovk and Wang, Combining
-    p-values via averaging, Biometrika 107 (2020).
-    """
-    one_of(rule, get_args(Rule), "rule")
-    array = as_probabilities(pvalues, "pvalues")
-    if len(array) == 1:
-        return np.array(array[0])
-    if rule == "mean":
-        return np.asarray(array.mean(axis=0))
-    return np.minimum(2 * np.asarray(np.median(array, axis=0)), 1.0)
-
-
 def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     """Correct p-values for multiple testing by Holm's method.
 
@@ -310,16 +242,3 @@ def _significant(
     expected = f"a symmetric matrix of the {len(mean)} methods"
     expect(matrix.shape == (len(mean), len(mean)), "pvalues", matrix.shape, expected)
     return mean, matrix < as_level(tau, "tau")
-
-
-def of_one_look(level: float) -> str:
-    """Say that a level is for one look at the labels, and how two looks share its error."""
-    return (
-        f"{100 * level:.4g}% is for one look: to look again at more labels, use "
-        f"{100 * (1 + level) / 2:.4g}% in both looks"
-    )
-
-
-def number_to_tell(n: int, half: float, distance: float) -> int | None:
-    """About how many items narrow an interval to a distance; None from a hundred times n on."""
-    return math.ceil(n * (half / distance) ** 2) if distance > half / 10 else None

@@ -15,10 +15,10 @@ from btdagg._util.errors import expect, forbid
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, finite_counts
 from btdagg._util.wording import pvalue
-from btdagg.estimates.mean import numbers_of
-from btdagg.estimates.population import PredictedItems, items_of, require_same_points, vote_shares
-from btdagg.estimates.regression import Regression
-from btdagg.evaluation.significance import t_pvalues, t_quantile
+from btdagg.inference.intervals import t_pvalues, t_quantile
+from btdagg.inference.mean import numbers_of
+from btdagg.inference.population import PredictedItems, items_of, require_same_points, vote_shares
+from btdagg.inference.regression import Regression
 from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import (

@@ -19,7 +19,8 @@ from btdagg._util.numbers import as_integer
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, as_number
 from btdagg._util.wording import MISSING, counted, fixed, percent, pvalue
-from btdagg.estimates.mean import (
+from btdagg.inference.intervals import of_one_look
+from btdagg.inference.mean import (
     NOTHING,
     DomainMean,
     MeanEstimate,
@@ -28,8 +29,7 @@ from btdagg.estimates.mean import (
     limits_at,
     numbers_of,
 )
-from btdagg.estimates.population import NET, PredictedItems, Predictor, items_of, too_few
-from btdagg.evaluation.significance import of_one_look
+from btdagg.inference.population import NET, PredictedItems, Predictor, items_of, too_few
 from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
@@ -475,10 +475,10 @@ def estimate(
     Notes
     -----
     Prediction-powered inference with a tuned weight of the judge's probabilities
-    (`btdagg.estimates.mean.corrected_mean`). Intervals are Wilson's on the effective number of
+    (`btdagg.inference.mean.corrected_mean`). Intervals are Wilson's on the effective number of
     labels, with Student's t and one degree of freedom less than labelled groups (fewer, if their
     sizes differ). Of a finite population the error is that of the items without a label, for which
-    labelled ones stand (`btdagg.estimates.mean.LabelledSample`). Where probabilities differ, the
+    labelled ones stand (`btdagg.inference.mean.LabelledSample`). Where probabilities differ, the
     variance is at least that of residuals which do not depend on them. With a fixed `model`, at
     least 50 labels, no `groups` and no `probabilities`, estimates are those of PPI++ as published,
     normal and symmetric, unless the interval leaves the possible range. Each share has its own

@@ -12,7 +12,8 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.extras import as_frame
 from btdagg._util.validation import as_groups, as_number, finite_counts
 from btdagg._util.wording import pvalue
-from btdagg.estimates.mean import (
+from btdagg.inference.intervals import t_quantile
+from btdagg.inference.mean import (
     NOTHING,
     DomainMean,
     LabelledSample,
@@ -20,7 +21,7 @@ from btdagg.estimates.mean import (
     differences_of,
     labelled_mean,
 )
-from btdagg.estimates.population import (
+from btdagg.inference.population import (
     N_FOLDS,
     PredictedItems,
     main_of,
@@ -28,9 +29,8 @@ from btdagg.estimates.population import (
     require_same_points,
     vote_shares,
 )
-from btdagg.estimates.prediction_powered import Difference
-from btdagg.evaluation.significance import t_quantile
 from btdagg.model.intervals import as_level
+from btdagg.questions.estimate import Difference
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
 from btdagg.votes.items import SIMPLE, Items
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from btdagg._util.lazy import pl
-    from btdagg.estimates.mean import Floats, MeanEstimate
+    from btdagg.inference.mean import Floats, MeanEstimate
 
 _FEWEST = 10  # groups of anchors, for an interval
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.estimates.certificate import Certificate
+    from btdagg.questions.certify import Certificate
     from btdagg.votes.provenance import Provenance
     from btdagg.votes.scale import Scale
 

@@ -21,8 +21,8 @@ from btdagg._util.validation import (
     same_index,
     same_length,
 )
-from btdagg.estimates.deciding import decisions
 from btdagg.methods.majority import majority_vote
+from btdagg.questions.decisions import decisions
 from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale

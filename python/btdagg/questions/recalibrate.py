@@ -9,13 +9,13 @@ import numpy as np
 
 from btdagg._util.errors import expect, forbid
 from btdagg._util.validation import same_index, same_length
-from btdagg.evaluation.comparison import Comparison, comparisons_table
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, absolute_error
-from btdagg.evaluation.significance import number_to_tell, t_quantile
+from btdagg.inference.intervals import number_to_tell, t_quantile
 from btdagg.model.calibration import Calibration, quiet, warning
 from btdagg.model.fit import calibrate, prior_among
 from btdagg.model.intervals import as_level
+from btdagg.questions.compare import Comparison, comparisons_table
 from btdagg.remarks import Remark
 from btdagg.result import Interval, Result, ResultTable
 from btdagg.votes.by_id import as_tables

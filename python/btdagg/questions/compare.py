@@ -15,9 +15,10 @@ from btdagg._util.validation import as_groups
 from btdagg._util.wording import fixed
 from btdagg._util.wording import pvalue as written_pvalue
 from btdagg.evaluation.engine import cross_scores
-from btdagg.evaluation.new_items import MUCH, NewItems
+from btdagg.evaluation.new_items import NewItems
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.wording import spread
+from btdagg.inference.population import MUCH
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
 from btdagg.methods.registry import as_aggregator

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from btdagg._util.readable import Readable, readable
-from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement, Ends
-from btdagg.evaluation.metrics import wilson
-from btdagg.evaluation.significance import t_pvalues, t_quantile, t_tail
+from btdagg.inference.disagreement import NO_DISAGREEMENT, Disagreement
+from btdagg.inference.intervals import (
+    Ends,
+    effective_number,
+    limits_of,
+    t_pvalues,
+    t_quantile,
+    t_tail,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,24 +79,6 @@ def numbers_of(result: object, *names: str) -> dict[str, Any]:
     """Return attributes by name, NaN as None."""
     values = {name: getattr(result, name) for name in names}
     return {name: None if np.isnan(value) else value for name, value in values.items()}
-
-
-def effective_number(value: float, variance: float, ends: Ends) -> float:
-    """Return how many independent labels, each one of two ends, would have a variance above 0."""
-    # A mean nearer to an end than one standard error is taken to be that far from it: corrected
-    # means can lie there by chance.
-    span = ends[1] - ends[0]
-    error = min(variance**0.5 / span, 0.5)
-    p = min(max((value - ends[0]) / span, error), 1 - error)
-    return float(p * (1 - p) / error**2)
-
-
-def limits_of(value: Any, n: Any, quantile: Any, ends: Any) -> tuple[Floats, Floats]:
-    """Low and high ends of Wilson's interval of a mean, at (k,) effective numbers of labels."""
-    # Korn and Graubard (1998); Franco, Little, Louis and Slud (2019).
-    least, span = ends[0], np.maximum(ends[1] - ends[0], 1e-300)
-    low, high = wilson(np.clip((value - least) / span, 0.0, 1.0), n, quantile)
-    return least + span * low, least + span * high
 
 
 class IntervalParts(NamedTuple):

@@ -27,8 +27,9 @@ from btdagg._util.validation import (
     require_rows,
 )
 from btdagg._util.wording import fixed
-from btdagg.estimates.mean import effective_number, labelled_mean
-from btdagg.estimates.population import (
+from btdagg.inference.intervals import effective_number, of_one_look
+from btdagg.inference.mean import labelled_mean
+from btdagg.inference.population import (
     PredictedItems,
     Predictor,
     as_any_counts,
@@ -36,9 +37,8 @@ from btdagg.estimates.population import (
     items_of,
     predicted_by,
 )
-from btdagg.estimates.vote_profile import VoteProfile
-from btdagg.estimates.weighted_bound import weighted_bound
-from btdagg.evaluation.significance import of_one_look
+from btdagg.inference.vote_profile import VoteProfile
+from btdagg.inference.weighted_bound import weighted_bound
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.grades import GradeModel

@@ -14,15 +14,15 @@ from scipy.sparse.csgraph import connected_components
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import Readable
-from btdagg.estimates.mean import LabelledSample, tuned_weights
-from btdagg.evaluation.significance import t_pvalues, t_quantile
+from btdagg.inference.intervals import t_pvalues, t_quantile
+from btdagg.inference.mean import LabelledSample, tuned_weights
 from btdagg.model.intervals import ParameterInterval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.estimates.mean import MeanEstimate
-    from btdagg.estimates.population import PredictedItems
+    from btdagg.inference.mean import MeanEstimate
+    from btdagg.inference.population import PredictedItems
 
 _N_TUNINGS = 2
 _N_POLISHES = 6
@@ -322,7 +322,7 @@ def corrected_strengths(
     y the label, f the probabilities of a model that did not see it, L the labelled items, U those
     that stand for all. The loss is linear in labels, so this is a fit to corrected counts of wins
     and ties, right whatever f is worth. The weight minimises the summed variance of strengths,
-    tempered as in `btdagg.estimates.mean.corrected_mean`.
+    tempered as in `btdagg.inference.mean.corrected_mean`.
 
     References
     ----------

@@ -12,10 +12,10 @@ from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_number
 from btdagg._util.wording import fixed
-from btdagg.estimates.mean import limits_at
-from btdagg.estimates.population import NET, items_of, said_of
-from btdagg.estimates.prediction_powered import estimate
-from btdagg.evaluation.significance import number_to_tell, of_one_look
+from btdagg.inference.intervals import number_to_tell, of_one_look
+from btdagg.inference.mean import limits_at
+from btdagg.inference.population import NET, items_of, said_of
+from btdagg.questions.estimate import estimate
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
@@ -29,8 +29,8 @@ from btdagg.votes.votes import Votes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from btdagg.estimates.mean import Population
-    from btdagg.estimates.prediction_powered import Estimates
+    from btdagg.inference.mean import Population
+    from btdagg.questions.estimate import Estimates
     from btdagg.votes.labels import Labels
 
 Outcome = Literal["not worse", "worse", "inconclusive"]

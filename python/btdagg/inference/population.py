@@ -22,8 +22,8 @@ from btdagg._util.validation import (
     has_judges,
     require_rows,
 )
-from btdagg.estimates.disagreement import NO_DISAGREEMENT, Disagreement
-from btdagg.estimates.mean import (
+from btdagg.inference.disagreement import NO_DISAGREEMENT, Disagreement
+from btdagg.inference.mean import (
     DomainMean,
     Floats,
     LabelledSample,
@@ -33,7 +33,6 @@ from btdagg.estimates.mean import (
     corrected_mean,
     labelled_mean,
 )
-from btdagg.evaluation.new_items import MUCH
 from btdagg.model.calibration import quiet
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.fit import calibrate, refitted
@@ -58,6 +57,7 @@ Scales: TypeAlias = tuple[Scale, Scale]
 """Of the votes, and of the labels."""
 
 NET = "net win rate"
+MUCH = 0.1  # share of items with a label from which the two populations are told apart
 
 _ROUNDING = 1e-6
 N_FOLDS = 10
