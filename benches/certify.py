@@ -22,7 +22,7 @@ from grades import PUBLIC, public_cells
 from strength import cells_of
 
 import btdagg
-from btdagg.inference.vote_profile import VoteProfile
+from btdagg.inference.likeness import VoteProfile
 
 AGREEMENTS = (0.7, 0.8, 0.9)
 SIZES = (100, 300)

@@ -25,7 +25,7 @@ from covariates import topical, vicuna80
 
 import btdagg
 from btdagg.estimates import choose
-from btdagg.inference.population import quantities_of
+from btdagg.inference.quantities import quantities_of
 
 SHOWN = ("A", "tie", "B", "net win rate")
 JUDGES = ("gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6")

@@ -23,7 +23,7 @@ import polars as pl
 
 import btdagg
 from btdagg.estimates import not_worse
-from btdagg.inference.population import quantities_of
+from btdagg.inference.quantities import quantities_of
 from btdagg.questions.estimate import Estimates
 
 JUDGES = ["gpt-5.4", "gpt-5.4-mini", "claude-sonnet-4.6"]

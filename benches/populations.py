@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 import btdagg
-from btdagg.estimates import population
-from btdagg.inference.population import quantities_of
+from btdagg.inference import population
+from btdagg.inference.quantities import quantities_of
 
 N_ITEMS = 120
 LEVEL = 0.95

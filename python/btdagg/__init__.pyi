@@ -66,6 +66,7 @@ from .model.prior import Prior as Prior
 from .model.prior import fit_prior as fit_prior
 from .project import Columns as Columns
 from .project import Project as Project
+from .questions.agreement import agreement as agreement
 from .questions.bias import bias as bias
 from .questions.certify import certify as certify
 from .questions.compare import compare as compare

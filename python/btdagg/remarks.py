@@ -122,6 +122,14 @@ def orders_contradict(correlation: float, n_items: int) -> str:
 
 
 @remark
+def people_on_another_scale(votes: str, labels: str) -> str:
+    return (
+        f"votes are {votes} and labels {labels}: agreement with people needs one scale; "
+        "btdagg evaluate compares decisions on the scale of the labels"
+    )
+
+
+@remark
 def raters_disagree(n_disputed: int, n_labelled: int, treatment: str) -> str:
     """`treatment` of the items: drop, mean, median or majority."""
     texts = {

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t
 
 import btdagg
 from btdagg import InputError, Protocol, compare, evaluate, read_labels, read_votes, tally
@@ -68,11 +69,15 @@ def test_two_methods_on_the_same_votes_have_the_numbers_of_an_evaluation():
 
 def test_ways_that_decide_alike_do_not_differ():
     found = compare(SAMPLE.counts, SAMPLE.counts.copy(), LABELS, protocol=FEW)
-    assert (found.difference, found.pvalue, found.better) == ((0, 0, 0), 1, None)
+    assert (found.difference.mean, found.pvalue, found.better) == (0, 1, None)
+    # On other items they may: of none of so many groups, by Wilson's interval.
+    square = t.ppf(0.975, found.n_groups - 1) ** 2
+    most = 2 * square / (found.n_groups + square)
+    assert found.difference[1:] == pytest.approx((-most, most))
     mae = f"{found.mae[0].mean:.3f}"
     assert str(found) == (
         f"no significant difference: MAE {mae} (first), {mae} (second), difference 0.000, "
-        "95% interval 0.000 to 0.000"
+        f"95% interval {-most:.3f} to {most:.3f}; second may be worse by up to {most:.3f}"
     )
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.protocol import Score
-from btdagg.inference.intervals import ROUNDING, t_pvalues, t_quantile
+from btdagg.inference.estimate import Estimate
+from btdagg.inference.intervals import ROUNDING, Ends
 from btdagg.result import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_LEAST_ERROR = 1e-300  # of what is known
 _RISING = ("accuracy", "kappa")  # scores that are 1 less a mean loss
 
 
@@ -85,11 +86,8 @@ class NewItems(Readable):
     Notes
     -----
     The variance of a mean loss has two parts: that of the groups' losses, as of a ratio estimator,
-    and that over models fitted to resampled groups, since all items share one model. Quantiles are
-    of Student's t, with one degree of freedom less than groups. If a difference is equal in all
-    groups, its variance is 0: the interval then assumes that as many groups could differ as the
-    upper end of Wilson's interval for none of n, and the p-value is 1 minus the level at which this
-    interval ends at 0.
+    and that over models fitted to resampled groups, since all items share one model. Intervals are
+    those of `btdagg.inference.estimate.Estimate`, with one degree of freedom less than groups.
 
     Where items have one or two votes, few labels flip whole classes of them, and cross-fitted
     models differ in kind from the written one. The interval of a difference therefore covers a
@@ -118,14 +116,11 @@ class NewItems(Readable):
     def interval(self, method: int, score: Score = "mae", level: float = 0.95) -> Interval:
         """Score of a method, by its number, with its interval."""
         losses = self.losses[score]
-        mean, error = self._standard_error(losses.of_items[method], losses.of_refits[method])
-        half = t_quantile(level, self.n_groups - 1) * error
-        interval = Interval(mean, max(mean - half, losses.least), min(mean + half, losses.worst))
-        # All groups err alike; only kappa of a constant, 0 by its definition, is known then.
-        if error == 0 and (score != "kappa" or mean == losses.least):
-            away = mean - losses.least
-            low, high = self._ends(away, error, self._worst(score), level, is_loss=True)
-            interval = Interval(mean, losses.least + low, losses.least + high)
+        ends = losses.least, losses.worst
+        mean = self._mean(losses.of_items[method], losses.of_refits[method], ends)
+        interval = mean.interval(level)
+        if score == "kappa" and mean.variance == 0 and mean.value > losses.least:
+            interval = Interval(mean.value, mean.value, mean.value)  # of a constant, by definition
         return Interval(*(1 - end for end in _turned(interval))) if score in _RISING else interval
 
     def intervals(self, method: int) -> dict[Score, Interval]:
@@ -136,10 +131,9 @@ class NewItems(Readable):
         self, method: int, other: int, score: Score = "mae", level: float = 0.95
     ) -> Interval:
         """Score of a method less that of another, with its interval."""
-        pairs = self._means_and_errors(method, other, score)
-        worst = self._worst(score)
-        lows, highs = zip(*(self._ends(*pair, worst, level) for pair in pairs), strict=True)
-        of_losses = Interval(pairs[0][0], min(lows), max(highs))
+        intervals = [less.interval(level) for less in self._differences(method, other, score)]
+        _, lows, highs = zip(*intervals, strict=True)
+        of_losses = Interval(intervals[0].mean, min(lows), max(highs))
         return Interval(*(-end for end in _turned(of_losses))) if score in _RISING else of_losses
 
     def joined(self, other: NewItems, *, with_written: bool = False) -> NewItems:
@@ -159,56 +153,35 @@ class NewItems(Readable):
         """P-values of each pair of methods, (m, m), by the test behind intervals of differences."""
         m = len(self.losses[score].of_items)
         pvalues = np.ones((m, m))
-        for method in range(m):
-            for other in range(method):
-                means, errors = np.transpose(self._means_and_errors(method, other, score))
-                error_if_alike = np.sqrt(
-                    np.abs(means) * self._worst(score) * self.left / self.n_groups
-                )
-                errors = np.where(errors > 0, errors, np.maximum(error_if_alike, _LEAST_ERROR))
-                half = t_pvalues(means, errors, self.n_groups - 1) / 2
-                above = np.where(means > 0, half, 1 - half)  # of the difference being above 0
-                below = np.where(means > 0, 1 - half, half)
-                p = 2 * min(above.max(), below.max())
-                pvalues[method, other] = pvalues[other, method] = min(p, 1.0)
+        for method, other in combinations(range(m), 2):
+            halves = [
+                (less.pvalue() / 2, less.value > 0)
+                for less in self._differences(method, other, score)
+            ]
+            above = max(half if is_above else 1 - half for half, is_above in halves)
+            below = max(1 - half if is_above else half for half, is_above in halves)
+            pvalues[method, other] = pvalues[other, method] = min(2 * min(above, below), 1.0)
         return pvalues
 
-    def _worst(self, score: Score) -> float:
-        return self.losses[score].worst - self.losses[score].least
-
-    def _means_and_errors(self, method: int, other: int, score: Score) -> list[tuple[float, float]]:
-        """Mean difference and its standard error: of cross-fitted losses, and of the own ones."""
-        of_items, of_refits, written, *_ = self.losses[score]
-        refits = of_refits[method] - of_refits[other]
-        pairs = [self._standard_error(of_items[method] - of_items[other], refits)]
+    def _differences(self, method: int, other: int, score: Score) -> list[Estimate]:
+        """Mean difference of cross-fitted losses, and that of the losses of written models."""
+        of_items, of_refits, written, worst, least = self.losses[score]
+        ends, refits = (least - worst, worst - least), of_refits[method] - of_refits[other]
+        means = [self._mean(of_items[method] - of_items[other], refits, ends)]
         if written is not None:
-            pairs.append(self._standard_error(written[method] - written[other], np.zeros(2)))
-        return pairs
+            means.append(self._mean(written[method] - written[other], np.zeros(2), ends))
+        return means
 
-    def _ends(
-        self, mean: float, error: float, worst: float, level: float, *, is_loss: bool = False
-    ) -> tuple[float, float]:
-        t = t_quantile(level, self.n_groups - 1)
-        if error > 0 or (mean == 0 and not is_loss):
-            return mean - t * error, mean + t * error
-        # All groups are alike. Wilson's interval says how many others may not be: down to the
-        # least loss, or to a difference of the worst the other way round.
-        unlike = self.left * t**2 / (self.n_groups + self.left * t**2)
-        least = 0.0 if is_loss else -worst
-        return mean - unlike * (mean - least), mean + unlike * (worst - mean)
-
-    def _standard_error(
-        self, losses: NDArray[np.float64], refits: NDArray[np.float64]
-    ) -> tuple[float, float]:
-        """Mean over items, and its standard error; both are 0 where they are but rounding."""
-        mean, n = losses.mean(), len(losses)
-        by_group = np.bincount(self.groups, weights=losses - mean)
-        of_groups = (by_group**2).sum() * self.n_groups / (self.n_groups - 1) / n**2
-        error = float(np.sqrt(self.left * (of_groups + refits.var(ddof=1))))
-        return (
-            float(mean) if abs(mean) > ROUNDING else 0.0,
-            error if error > ROUNDING else 0.0,
-        )
+    def _mean(
+        self, losses: NDArray[np.float64], refits: NDArray[np.float64], ends: Ends
+    ) -> Estimate:
+        mean, n, g = float(losses.mean()), len(losses), self.n_groups
+        influence = np.bincount(self.groups, losses - mean) / n * np.sqrt(self.left * g / (g - 1))
+        variance = float(influence @ influence + self.left * refits.var(ddof=1))
+        mean = mean if abs(mean) > ROUNDING else 0.0
+        variance = variance if variance > ROUNDING**2 else 0.0
+        groups, n_alike = np.arange(g), g / self.left if self.left else np.inf
+        return Estimate(mean, variance, influence, groups, ends, g - 1.0, n_alike)
 
 
 def _turned(interval: Interval) -> Interval:

@@ -58,14 +58,14 @@ def t_pvalues(
     return np.asarray(np.clip(pvalues, np.finfo(np.float64).tiny, 1.0))  # never 0
 
 
-def effective_number(value: float, variance: float, ends: Ends) -> float:
+def effective_number(value: Any, variance: Any, ends: Ends) -> Any:
     """Return how many independent labels, each one of two ends, would have a variance above 0."""
     # A mean nearer to an end than one standard error is taken to be that far from it: corrected
     # means can lie there by chance.
     span = ends[1] - ends[0]
-    error = min(variance**0.5 / span, 0.5)
-    p = min(max((value - ends[0]) / span, error), 1 - error)
-    return float(p * (1 - p) / error**2)
+    error = np.minimum(np.sqrt(variance) / span, 0.5)
+    p = np.clip((value - ends[0]) / span, error, 1 - error)
+    return p * (1 - p) / error**2
 
 
 def limits_of(value: Any, n: Any, quantile: Any, ends: Any) -> tuple[Floats, Floats]:

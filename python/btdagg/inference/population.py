@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
-from scipy.special import fdtrc, stdtr
 
 from btdagg import remarks
 from btdagg._util.errors import InputError, expect, forbid
-from btdagg._util.folds import deal, numbered
+from btdagg._util.folds import numbered
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_groups,
@@ -22,91 +20,40 @@ from btdagg._util.validation import (
     has_judges,
     require_rows,
 )
+from btdagg.inference.cross_fit import Predictions, Predictor, Scales, cross_fitted, fixed
 from btdagg.inference.disagreement import NO_DISAGREEMENT, Disagreement
-from btdagg.inference.mean import (
-    DomainMean,
-    Floats,
-    LabelledSample,
-    Mean,
-    Population,
-    Proxies,
-    corrected_mean,
-    labelled_mean,
+from btdagg.inference.estimate import Estimate
+from btdagg.inference.intervals import effective_number
+from btdagg.inference.label_means import LabelMeans, Proxies, corrected_means, means_of_labels
+from btdagg.inference.likeness import remarks_on_sizes, remarks_on_votes
+from btdagg.inference.quantities import (
+    Quantities,
+    features_of,
+    main_of,
+    quantities_of,
+    said_of,
+    too_few,
 )
-from btdagg.model.calibration import quiet
+from btdagg.inference.sample import LabelledSample, Population, sums_by
 from btdagg.model.covariates import columns_for, known_of
-from btdagg.model.fit import calibrate, refitted
 from btdagg.remarks import Remark
 from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.labels import UNKNOWN_UNIT, Labels
-from btdagg.votes.scale import PAIRS, Scale
+from btdagg.votes.scale import Scale
 from btdagg.votes.sides import turned
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-Quantities: TypeAlias = Mapping[str, tuple[float, ...]]
-"""What is estimated: means over items of a value for each label, in label order."""
+    Floats: TypeAlias = NDArray[np.float64]
 
-Predictions: TypeAlias = "tuple[Floats, NDArray[np.int64]]"
-"""Probabilities of k distinct rows of counts by each model, (folds, k, labels), and the number of
-the model that did not see each labelled item, (n,)."""
-
-Scales: TypeAlias = tuple[Scale, Scale]
-"""Of the votes, and of the labels."""
-
-NET = "net win rate"
 MUCH = 0.1  # share of items with a label from which the two populations are told apart
 
-_ROUNDING = 1e-6
-N_FOLDS = 10
 _ENOUGH = 50  # labels from which the normal distribution holds
 _ENOUGH_ERRORS = 10  # of them that differ from the model's call
 _FEWEST = 10  # groups whose mean can stand for all
 _FEW = 5  # labelled groups below which intervals are said to be untried
-_UNLIKE = 0.01  # p-value below which labelled items are said to be unlike the others
-_FEWER = 0.05  # share of votes by which one kind of items may have more than the other
-
-
-class Predictor(Protocol):
-    """Anything that has label probabilities for counts: a model, a panel, or a user's own."""
-
-    def predict_proba(self, counts: Any) -> Floats:
-        """Return probabilities of B, tie and A, (n, 3), or of the grades, (n, K)."""
-
-
-def quantities_of(scale: Scale) -> Quantities:
-    """Return what is estimated of labels on a scale."""
-    if scale.mirrored:
-        minus, tie, plus = scale.names
-        shares = {plus: (0.0, 0.0, 1.0), tie: (0.0, 1.0, 0.0), minus: (1.0, 0.0, 0.0)}
-        return {**shares, NET: (-1.0, 0.0, 1.0), "win rate": (0.0, 0.5, 1.0)}
-    _, *grades = scale.points
-    names = ["pass rate"] if len(grades) == 1 else [f"share >= {least}" for least in grades]
-    at_least = [tuple((scale.floats >= least).astype(float).tolist()) for least in grades]
-    return {"mean grade": tuple(scale.floats.tolist()), **dict(zip(names, at_least, strict=True))}
-
-
-def main_of(scale: Scale) -> str:
-    """Return the quantity that is meant where none is named."""
-    quantities = quantities_of(scale)
-    return next(name for name in (NET, "pass rate", *quantities) if name in quantities)
-
-
-def features_of(scale: Scale) -> Quantities:
-    """Return two means of an item's votes, by which labelled items are compared with the others."""
-    place = 1 if scale.mirrored else -1  # ties, or the top grade
-    indicator = np.eye(len(scale.points))[place]
-    means = tuple(scale.floats.tolist()), tuple(indicator.tolist())
-    return dict(zip(("mean vote", f"share of votes of {scale.names[place]}"), means, strict=True))
-
-
-def vote_shares(items: Items) -> Floats:
-    """Return the share of each item's votes for each point, (n, J)."""
-    counts = np.asarray(items.pooled, dtype=np.float64)
-    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return shares
 
 
 def as_any_counts(counts: ArrayLike, scale: Scale, *, may_be_empty: bool = False) -> NDArray[Any]:
@@ -161,109 +108,6 @@ def items_of(
         n_votes=n_votes,
         **per_item,
     )
-
-
-def said_of(population: Population, n_items: int) -> str:
-    """Say what means are of."""
-    return "new items like these" if population == "new" else f"these {n_items:,} items"
-
-
-def require_same_points(items: Items, why: str) -> None:
-    """Refuse labels that are not on the points of the votes."""
-    expected = f"that of the votes, {items.scale}, {why}"
-    good = items.scale.points == items.label_scale.points
-    expect(good, "label_scale", str(items.label_scale), expected)
-
-
-def too_few(name: Any, n: int, *, grouped: bool) -> InputError:
-    """Say that something has labels of no two groups."""
-    s = "" if n == 1 else "s"
-    what = f"group{s} with labels" if grouped else f"label{s}"
-    return InputError(f"{name} has {n} {what}, expected at least 2", argument="labels")
-
-
-def predicted_by(
-    model: Predictor, counts: Any, covariates: Mapping[str, Floats] | None = None
-) -> Floats:
-    """Predict by a model, which may be a user's own and know no covariates."""
-    how: Any = {} if covariates is None else {"covariates": covariates}
-    return np.asarray(model.predict_proba(counts, **how), dtype=np.float64)
-
-
-def fixed(
-    model: Predictor,
-    rows: NDArray[Any],
-    n_labels: int,
-    scales: Scales,
-    covariates: Mapping[str, Floats] | None = None,
-) -> Predictions:
-    """Predict by a model that was there before the labels."""
-    model_scales = tuple(getattr(model, name, None) for name in ("scale", "label_scale"))
-    if isinstance(model_scales[0], Scale) and model_scales != scales:
-        got, expected = (
-            f"votes {votes} and labels {labels}" for votes, labels in (model_scales, scales)
-        )
-        raise InputError(f"model is of {got}, expected one of {expected}", argument="model")
-    table, names = predicted_by(model, rows, covariates), scales[1].names
-    good = table.shape == (len(rows), len(names)) and bool((table >= 0).all())
-    forbid(
-        not good or np.abs(table.sum(axis=1) - 1).max() > _ROUNDING,
-        f"predict_proba of model did not return probabilities of {', '.join(names[:-1])} and "
-        f"{names[-1]}, expected shape (n, {len(names)}) with rows that sum to 1",
-        "model",
-    )
-    return table[None], np.zeros(n_labels, dtype=np.int64)
-
-
-def cross_fitted(
-    counts: NDArray[Any],
-    outcomes: Floats,
-    groups: NDArray[np.int64],
-    rows: NDArray[Any],
-    prior: Any,
-    seed: int,
-    sign: NDArray[np.int8] | None = None,
-    scales: Scales = (PAIRS, PAIRS),
-    covariates: Mapping[str, Floats] | None = None,
-    labelled: NDArray[np.int64] | None = None,
-) -> Predictions:
-    """Calibrate on all labels but those of one fold, for each fold of whole groups."""
-    # `counts` and `outcomes` (shares of raters, (n, labels)) are of the labelled items, `rows` the
-    # counts to predict, `covariates` those of the rows. Folds are dealt with sides swapped where
-    # `sign` is -1.
-    n_folds = min(N_FOLDS, int(groups.max()) + 1)
-    content = [counts, outcomes]
-    if sign is not None:
-        content = [turned(values, sign < 0) for values in content]
-    fold = deal(groups, content, n_folds, seed)
-    known, of_rows = None, None
-    if covariates and labelled is not None:
-        columns = {name: values[labelled] for name, values in covariates.items()}
-        known = known_of(columns, np.arange(len(counts)), scales[0])
-        of_rows = {c.name: covariates[c.name] for c in known.covariates} or None
-    seen = outcomes * (fold != np.arange(n_folds)[:, None])[..., None]
-    worth = seen.sum(axis=(1, 2)) / (seen**2).sum(axis=(1, 2))  # to effective numbers of labels
-    models = refitted(counts, seen * worth[:, None, None], scales, prior, known=known)
-    tables = np.stack([predicted_by(model, rows, of_rows) for model in models])
-    return tables, fold
-
-
-def calibrated(
-    counts: NDArray[Any],
-    outcomes: Floats,
-    groups: NDArray[np.int64],
-    prior: Any,
-    scales: Scales,
-    covariates: Mapping[str, Floats] | None = None,
-) -> Predictor:
-    """Calibrate on the labels of items; whatever a fit is worth, the labels correct it."""
-    # Each label that raters gave is one of its own, which weighs what their share is.
-    row, place = np.nonzero(outcomes)
-    known = {name: values[row] for name, values in (covariates or {}).items()}
-    fields: Any = {"scale": scales[0], "label_scale": scales[1], "covariates": known or None}
-    fields |= {"weights": outcomes[row, place], "groups": groups[row]}
-    fitted = quiet(calibrate)(counts[row], scales[1].labels[place], prior=prior, **fields)
-    return fitted.model  # type: ignore[no-any-return]
 
 
 def _raters_worth(shares: Floats, sample: LabelledSample) -> float:
@@ -389,54 +233,47 @@ class PredictedItems(Readable):
         """The quantity that is meant where none is named."""
         return main_of(self.scales[1])
 
-    def domain(self, inside: NDArray[np.bool_] | None = None) -> dict[str, DomainMean]:
+    def domain(self, inside: NDArray[np.bool_] | None = None) -> dict[str, Estimate]:
         """Estimate the means over a domain, an (N,) mask; over all items by default."""
         rows = np.arange(len(self.labelled))
         if inside is not None:
             rows = np.flatnonzero(inside[self.labelled])
         n_items = len(self.place) if inside is None else int(inside.sum())
-        sample = self.sample(rows, n_items)
+        sample, y = self.sample(rows, n_items), self.outcomes[rows]
         proxies = None
         if sample.has_spread:
             proxies = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
+        of_labels = of_all = self._varying_sizes(means_of_labels(y, sample), y, rows, inside)
+        if proxies is not None:
+            tuned = np.array(self.quantities[self.main])
+            of_all = corrected_means(y, proxies, sample, tuned)
+            of_all = self._varying_sizes(of_all, y, rows, inside)
         called, rest = self._calls(rows, inside)
         share_unseen = float(self._is_of_unseen_size(rows, inside).mean())
-        means = {}
-        for quantity, of_labels in self.quantities.items():
-            values = np.array(of_labels)
-            y = self.outcomes[rows] @ values
-            ends = min(of_labels), max(of_labels)
-            mean = alone = self._varying_sizes(labelled_mean(y, sample), y, rows, inside)
+        estimates = {}
+        for quantity, of_label in self.quantities.items():
+            values, ends = np.array(of_label), (min(of_label), max(of_label))
+            alone, mean = (means.of(values, ends, n_items) for means in (of_labels, of_all))
+            if set(of_label) == {0.0, 1.0} and alone.variance > 0 and (y >= 0).all():
+                # Groups that are alike by design are no reason to trust a share more than that.
+                worth = sample.n_effective * _raters_worth(y @ values, sample)
+                excess = effective_number(alone.value, alone.variance, ends) / worth
+                alone, mean = (of.inflated(max(excess, 1.0)) for of in (alone, mean))
             away = np.array([alone.value - ends[0], ends[1] - alone.value])
             beyond = share_unseen * away
-            disagreement = constant = NO_DISAGREEMENT
-            if 0 < sample.left < 1 and sample.has_spread and alone.variance == 0:
-                same = np.full(len(rest), y[0])
-                constant = Disagreement.of(y, np.full_like(y, y[0]), same, sample, ends, beyond)
-            elif share_unseen > 0:
-                constant = constant._replace(beyond=beyond)
-            if proxies is None:
-                disagreement = constant
-            else:
-                mean = corrected_mean(y, proxies.of(values), sample)
-                mean = self._varying_sizes(mean, y, rows, inside)
+            unseen = _constant_calls(y @ values, len(rest), sample, alone, beyond)
+            alone = replace(alone, unseen=unseen)
+            if proxies is not None:
                 can_vary = mean.weight > 0 or (sample.is_finite and alone.variance == 0)
-                if can_vary and not self.is_published and not sample.is_whole:
-                    by_call = values[called], values[rest]
-                    disagreement = Disagreement.of(y, *by_call, sample, ends, beyond)
-            is_share = set(of_labels) == {0.0, 1.0}
-            means[quantity] = DomainMean(
-                mean,
-                alone,
-                sample,
-                n_items,
-                ends,
-                self.is_published,
-                _raters_worth(y, sample) if is_share else None,
-                disagreement,
-                constant,
-            )
-        return means
+                is_simple = self.is_published or sample.is_whole or not can_vary
+                of_calls = y @ values, values[called], values[rest], sample, ends, beyond
+                unseen = None if is_simple else Disagreement.of(*of_calls)
+            if self.is_published:
+                mean, alone = (
+                    replace(of, freedom=np.inf, is_symmetric=True) for of in (mean, alone)
+                )
+            estimates[quantity] = replace(mean, alone=alone, unseen=unseen)
+        return estimates
 
     def _calls(
         self, rows: NDArray[np.int64], inside: NDArray[np.bool_] | None
@@ -457,18 +294,19 @@ class PredictedItems(Readable):
         return ~np.isin(sizes, self.sizes[self.labelled[rows]])
 
     def _varying_sizes(
-        self, mean: Mean, y: Floats, rows: NDArray[np.int64], inside: NDArray[np.bool_] | None
-    ) -> Mean:
-        """Add to the variance of a mean of new items that their sizes of groups will differ."""
+        self, means: LabelMeans, y: Floats, rows: NDArray[np.int64], inside: Any
+    ) -> LabelMeans:
+        """Add to the errors of means of new items that their sizes of groups will differ."""
         if self.sizes is None or self.groups is None or self.population == "finite":
-            return mean
-        of_labels = self.sizes[self.labelled[rows]]
-        number = np.bincount(of_labels, minlength=int(self.sizes.max()) + 1)
-        sums = np.bincount(of_labels, y, len(number))
-        away = np.where(number > 0, sums / np.maximum(number, 1) - mean.value, 0.0)
+            return means
+        of_labels, n_classes = self.sizes[self.labelled[rows]], int(self.sizes.max()) + 1
+        number = np.bincount(of_labels, minlength=n_classes)[:, None]
+        sums = sums_by(of_labels, y, n_classes)
+        away = np.where(number > 0, sums / np.maximum(number, 1) - means.value, 0.0)
         every = np.arange(len(self.sizes)) if inside is None else np.flatnonzero(inside)
-        errors = np.bincount(self.groups[every], away[self.sizes[every]]) / len(every)
-        return mean._replace(variance=mean.variance + float(errors @ errors))
+        n_groups = int(self.groups.max()) + 1
+        errors = sums_by(self.groups[every], away[self.sizes[every]], n_groups) / len(every)
+        return means.with_errors(errors)
 
     def sample(
         self, rows: NDArray[np.int64] | None = None, n_items: int | None = None
@@ -540,7 +378,7 @@ class PredictedItems(Readable):
         sample, every = self.sample(), np.arange(len(self.labelled))
         tables = self._features()[None]
         features = self._stand_ins(every, sample, None, tables, np.zeros_like(every))
-        about = [] if features is None else _unlike_votes(features, sample, self.scales[0])
+        about = [] if features is None else remarks_on_votes(features, sample, self.scales[0])
         about += self.remarks_on_sizes
         if self.sizes is not None:
             about.append(remarks.other_sizes())
@@ -559,7 +397,7 @@ class PredictedItems(Readable):
             return []
         size = np.bincount(self.groups)[self.groups]
         sample = replace(self, weights=None, strata=None, population="new").sample()
-        return _unlike_sizes(size[self.labelled], size, sample)
+        return remarks_on_sizes(size[self.labelled], size, sample)
 
     @property
     def other(self) -> PredictedItems | None:
@@ -622,8 +460,7 @@ class PredictedItems(Readable):
         else:
             group = self.groups[stand_ins]
             n_groups = int(self.groups.max()) + 1
-            columns = [np.bincount(group, column[place[stand_ins]], n_groups) for column in away.T]
-            sums = np.stack(columns, axis=1).astype(np.float64)
+            sums = sums_by(group, away[place[stand_ins]], n_groups)
             shared = sums[sample.names]
             sums[sample.names] = 0.0
             names = np.flatnonzero(sums.any(axis=1))
@@ -637,6 +474,18 @@ class PredictedItems(Readable):
         return Proxies(tables[fold, labelled_place], means, shared, rest, names, spread)
 
 
+def _constant_calls(
+    values: Floats, n_others: int, sample: LabelledSample, alone: Estimate, beyond: Floats
+) -> Disagreement | None:
+    """Return what labels alone leave unseen: others, if all are alike, or of other sizes."""
+    if 0 < sample.left < 1 and sample.has_spread and alone.variance == 0:
+        same = np.full(n_others, values[0])
+        return Disagreement.of(
+            values, np.full_like(values, values[0]), same, sample, alone.ends, beyond
+        )
+    return NO_DISAGREEMENT._replace(beyond=beyond) if beyond.any() else None
+
+
 def _uneven_sizes(groups: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Return a class of each item by the size of its group, to a factor of 2; None if near even."""
     sizes = np.bincount(groups)
@@ -644,64 +493,6 @@ def _uneven_sizes(groups: NDArray[np.int64]) -> NDArray[np.int64] | None:
         return None
     classes = np.log2(sizes).astype(np.int64)
     return np.unique(classes[groups], return_inverse=True)[1].reshape(-1)
-
-
-def _unlike_sizes(
-    sizes: NDArray[np.int64], of_all: NDArray[np.int64], sample: LabelledSample
-) -> list[Remark]:
-    mean_of_all = float(of_all.mean())
-    mean = float(sample.weights @ sizes)
-    errors = sample.jackknifed(sample.deviations(sizes.astype(np.float64)))
-    error = float(np.sqrt(errors @ errors))
-    away = abs(mean - mean_of_all)
-    if away < 1e-9 * mean_of_all:
-        return []
-    # Where all labelled items are of groups of one size: how likely it is to draw no other.
-    p = float(np.mean(of_all == sizes[0])) ** sample.n_groups
-    if error > 0:
-        p = 2 * float(stdtr(sample.degrees_of_freedom, -away / error))
-    if p >= _UNLIKE:
-        return []
-    return [remarks.unlike_sizes(mean, mean_of_all)]
-
-
-def _unlike_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> list[Remark]:
-    mean = sample.weights @ features.labelled
-    of_others = sample.weights @ features.means
-    pvalue = _hotelling(features, sample, mean - of_others)
-    *_, n = mean
-    *_, n_of_others = of_others
-    about = []
-    if pvalue < _UNLIKE:
-        means = {
-            name: (f"{value:{sign}.2f}", f"{other:{sign}.2f}")
-            for (name, values), value, other in zip(
-                features_of(scale).items(), mean, of_others, strict=False
-            )
-            for sign in ["+" if min(values) < 0 else ""]
-        }
-        about.append(remarks.unlike_votes(pvalue, means))
-    if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
-        about.append(remarks.other_numbers_of_votes(n, n_of_others))
-    return about
-
-
-def _hotelling(features: Proxies, sample: LabelledSample, away: Floats) -> float:
-    """P-value of a difference of mean margins and tie shares, by groups (Hotelling, 1931)."""
-    columns = zip(features.labelled.T[:2], features.shared.T[:2], strict=True)
-    between = np.stack(
-        [sample.jackknifed(sample.deviations(feature) - shared) for feature, shared in columns],
-        axis=1,
-    )
-    rest = features.rest[:, :2]
-    covariance = between.T @ between + rest.T @ rest
-    rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    degrees = sample.n_groups - rank
-    if rank == 0 or degrees < 1:
-        return 1.0
-    away = away[:2]
-    distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
-    return float(fdtrc(rank, degrees, distance * degrees / (rank * (sample.n_groups - 1))))
 
 
 def _inverse(array: Floats, outcomes: Floats) -> Floats:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,15 +15,16 @@ from scipy.sparse.csgraph import connected_components
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import Readable
-from btdagg.inference.intervals import t_pvalues, t_quantile
-from btdagg.inference.mean import LabelledSample, tuned_weights
+from btdagg.inference.estimate import Estimate
+from btdagg.inference.label_means import tuned_weights
+from btdagg.inference.sample import LabelledSample
 from btdagg.model.intervals import ParameterInterval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from btdagg.inference.mean import MeanEstimate
     from btdagg.inference.population import PredictedItems
+    from btdagg.result import Interval
 
 _N_TUNINGS = 2
 _N_POLISHES = 6
@@ -225,17 +227,32 @@ def _anchored(hessian: NDArray[np.float64], n_systems: int) -> NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class FittedStrengths(Readable):
-    """Strengths and the logarithm of the tie parameter (minus infinity without ties), (S + 1,)."""
+    """Strengths and the logarithm of the tie parameter (minus infinity without ties), (S + 1,).
 
-    # `weight` is that of the proxy, 0 to 1; `reference` the system with strength 0, or None: sum 0.
+    Attributes
+    ----------
+    parameters : (S + 1,) array
+    influence : (R, S + 1) array
+        Error that each labelled group adds to each; further rows have the errors of the others.
+    groups : (G,) array of int
+        Numbers of the labelled groups, in the order of the first rows.
+    freedom : float
+        Degrees of freedom of Student's t.
+    weight : float
+        Weight of the judge's probabilities, from 0 to 1.
+    reference : int or None
+        The system with strength 0; None where strengths sum to 0.
+    """
 
     parameters: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    influence: NDArray[np.float64]
+    groups: NDArray[np.int64]
+    freedom: float
     weight: float
     reference: int | None = None
 
     @property
-    def strengths(self) -> NDArray[np.float64]:
+    def values(self) -> NDArray[np.float64]:
         """Strengths alone, (S,)."""
         return self.parameters[:-1]
 
@@ -244,44 +261,52 @@ class FittedStrengths(Readable):
         """Whether two systems can tie."""
         return bool(np.isfinite(self.parameters[-1]))
 
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Covariance of the strengths, (S, S)."""
+        influence = self.influence[:, :-1]
+        covariance: NDArray[np.float64] = influence.T @ influence
+        return covariance
+
     def relative_to(self, reference: int | None) -> FittedStrengths:
         """Return the same with the strength of one system at 0."""
         if reference is None:
             return self
-        away = np.eye(len(self.parameters))
-        away[:-1, reference] -= 1
-        covariance = away @ self.covariance @ away.T
-        # Without the rounding.
-        covariance[reference] = covariance[:, reference] = 0.0
-        parameters = self.parameters.copy()
+        parameters, influence = self.parameters.copy(), self.influence.copy()
         parameters[:-1] -= parameters[reference]
-        return FittedStrengths(parameters, (covariance + covariance.T) / 2, self.weight, reference)
+        influence[:, :-1] -= influence[:, [reference]]
+        moved = replace(self, parameters=parameters, influence=influence)
+        return replace(moved, reference=reference)
 
-    def intervals(self, level: float, degrees_of_freedom: float) -> list[ParameterInterval]:
-        """Return the interval of each strength, by Student's t."""
-        errors = _errors_of(self.covariance.diagonal())
-        halves = t_quantile(level, degrees_of_freedom) * errors
-        intervals = []
-        for place, (value, half) in enumerate(
-            zip(self.strengths.tolist(), halves.tolist(), strict=False)
-        ):
-            interval = ParameterInterval(value, value - half, value + half)
-            if place == self.reference:
-                interval = ParameterInterval(0.0, 0.0, 0.0, "baseline")
-            elif half == 0 and np.isfinite(degrees_of_freedom):
-                interval = ParameterInterval(value, np.nan, np.nan, "labelled groups are all alike")
-            intervals.append(interval)
-        return intervals
+    def strength(self, system: int, less: int | None = None) -> Estimate:
+        """Estimate the strength of a system, or its difference from another one."""
+        value, influence = self.values[system], self.influence[:, system]
+        if less is not None:
+            value, influence = value - self.values[less], influence - self.influence[:, less]
+        square = float(influence @ influence)
+        variance = square if square > _ROUNDING else 0.0
+        of_groups = influence[: len(self.groups)]
+        return Estimate(float(value), variance, of_groups, self.groups, freedom=self.freedom)
 
-    def tie_parameter(self, ties: MeanEstimate, comparisons: Comparisons) -> ParameterInterval:
+    def interval(self, system: int, level: float) -> ParameterInterval:
+        """Return the strength of a system with its interval."""
+        if system == self.reference:
+            return ParameterInterval(0.0, 0.0, 0.0, "baseline")
+        estimate = self.strength(system)
+        if estimate.variance == 0 and np.isfinite(self.freedom):
+            alike = "labelled groups are all alike"
+            return ParameterInterval(estimate.value, np.nan, np.nan, alike)
+        return ParameterInterval(*estimate.interval(level))
+
+    def tie_parameter(self, ties: Interval, comparisons: Comparisons) -> ParameterInterval:
         """Return Davidson's nu, with the interval that one of the share of ties becomes."""
         # Where ties are rare nu is far from normal, while the interval of a share holds; nu
         # increases with it. Estimated strengths differ more than true ones, by the variance
         # subtracted here.
         value = float(np.exp(self.parameters[-1]))
         design, items = comparisons.design, np.bincount(comparisons.pair)
-        half = design @ self.strengths
-        noise = (design @ self.covariance[:-1, :-1] * design.toarray()).sum(axis=1)
+        half = design @ self.values
+        noise = ((design @ self.influence[:, :-1].T) ** 2).sum(axis=1)
         cosh = np.cosh(np.sqrt(np.maximum(half**2 - noise, 0.0)))
 
         def nu_of(share: float) -> float:
@@ -298,17 +323,14 @@ class FittedStrengths(Readable):
             value, min(low, value), max(high, value), "" if self.has_ties else "no ties"
         )
 
-    def pvalues(self, degrees_of_freedom: float) -> NDArray[np.float64]:
+    def pvalues(self) -> NDArray[np.float64]:
         """Two-sided p-values of no difference, (S, S)."""
-        covariance = self.covariance[:-1, :-1]
-        variances = covariance.diagonal()
-        errors = _errors_of(variances[:, None] + variances - 2 * covariance)
-        away = self.strengths[:, None] - self.strengths
-        return t_pvalues(away, errors, degrees_of_freedom)
-
-
-def _errors_of(variances: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.sqrt(np.where(variances > _ROUNDING, variances, 0.0)))
+        n = len(self.values)
+        pvalues = np.ones((n, n))
+        for first, second in combinations(range(n), 2):
+            p = self.strength(first, second).pvalue()
+            pvalues[first, second] = pvalues[second, first] = p
+        return pvalues
 
 
 def corrected_strengths(
@@ -322,7 +344,7 @@ def corrected_strengths(
     y the label, f the probabilities of a model that did not see it, L the labelled items, U those
     that stand for all. The loss is linear in labels, so this is a fit to corrected counts of wins
     and ties, right whatever f is worth. The weight minimises the summed variance of strengths,
-    tempered as in `btdagg.inference.mean.corrected_mean`.
+    tempered as in `btdagg.inference.label_means.corrected_means`.
 
     References
     ----------
@@ -459,8 +481,12 @@ class _Corrected:
         self, parameters: NDArray[np.float64], weight: float, weights: NDArray[np.float64]
     ) -> FittedStrengths:
         of_labels, of_proxies, of_rest = self._errors(parameters)
-        errors = of_labels - weights[:, None] * of_proxies
-        errors = np.stack([self.sample.jackknifed(column) for column in errors.T], axis=1)
+        sample = self.sample
         inverse = self.statistics(weights).inverse_hessian(parameters)
-        covariance = inverse @ (errors.T @ errors + weight**2 * of_rest) @ inverse
-        return FittedStrengths(parameters, (covariance + covariance.T) / 2, weight)
+        errors = sample.jackknifed(of_labels - weights[:, None] * of_proxies) @ inverse
+        # As many rows as parameters vary as all groups without a label do.
+        values, vectors = np.linalg.eigh(of_rest)
+        rest = weight * np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T @ inverse
+        influence = np.concatenate([errors, rest])
+        freedom = sample.degrees_of_freedom
+        return FittedStrengths(parameters, influence, sample.names, freedom, weight)

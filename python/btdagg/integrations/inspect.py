@@ -201,7 +201,7 @@ def _metric(
     quantity: str,
     level: float,
 ) -> Metric:
-    from btdagg.inference.population import quantities_of
+    from btdagg.inference.quantities import quantities_of
     from btdagg.model.intervals import as_level
     from btdagg.votes.scale import PAIRS
 

@@ -15,10 +15,13 @@ from btdagg._util.errors import expect, forbid
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, finite_counts
 from btdagg._util.wording import pvalue
-from btdagg.inference.intervals import t_pvalues, t_quantile
-from btdagg.inference.mean import numbers_of
-from btdagg.inference.population import PredictedItems, items_of, require_same_points, vote_shares
+from btdagg.inference.estimate import Estimate, numbers_of
+from btdagg.inference.intervals import t_quantile
+from btdagg.inference.label_means import labelled_mean
+from btdagg.inference.population import PredictedItems, items_of
+from btdagg.inference.quantities import require_same_points, vote_shares
 from btdagg.inference.regression import Regression
+from btdagg.inference.sample import LabelledSample
 from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import (
@@ -62,6 +65,12 @@ class Slope(NamedTuple):
     value: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, estimate: Estimate, level: float) -> Slope:
+        """Return an estimate with its interval."""
+        value, low, high = estimate.interval(level)
+        return cls(value, low, high) if estimate.variance > 0 else cls(value, np.nan, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,14 +422,9 @@ def _of_covariates(
             about.append(remarks.rare_covariate(name))
         size, step = _step(name, values, float(spread[place]))
         times = size / spread[place]
+        estimates = [fit.slope(place, outcome, times) for outcome in range(3)]
+        people, judge, difference = (Slope.of(estimate, level) for estimate in estimates)
         quantile = t_quantile(level, fit.freedom[place])
-        errors = np.sqrt(fit.covariances[:, place, place])
-        errors[errors < _ROUNDING] = np.nan
-        people, judge, difference = (
-            Slope(*(times * (value + side * quantile * error) for side in (0, -1, 1)))
-            for value, error in zip(fit.slopes[place], errors, strict=True)
-        )
-        p = t_pvalues(fit.slopes[place, 2], np.nan_to_num(errors[2]), fit.freedom[place])
         low, high = np.quantile(values, [0.05, 0.95])
         if sample.mirrored:
             low, high = -max(-low, high), max(-low, high)
@@ -431,10 +435,9 @@ def _of_covariates(
         lines = {}
         for which, outcome in enumerate(("people", "judge")):
             line = x @ fit.slopes[:, which] + even
-            square = np.einsum("ij,jk,ik->i", x, fit.covariances[which], x)
-            half = quantile * np.sqrt(np.maximum(square, 0.0))
+            half = quantile * fit.errors_at(x, which)
             lines[outcome] = np.column_stack([at, line, line - half, line + half])
-        pvalue = min(float(p) * d, 1.0)
+        pvalue = min(estimates[2].pvalue() * d, 1.0)
         finding = _finding(people, judge, difference, decisiveness)
         fields = name, step, size, people, judge, difference, pvalue, n
         found.append(Bias(*fields, finding, lines))
@@ -489,7 +492,7 @@ def _of_systems(
     )
     level = 1 - (1 - level) / len(names)
     quantity, _, points = items.scale.measure
-    middle = 0.5 if mirrored else float(predicted.domain()[quantity].mean.value)
+    middle = 0.5 if mirrored else float(predicted.domain()[quantity].value)
     decisiveness = _decisiveness(shares[predicted.labelled] @ points, predicted.outcomes @ points)
     found = []
     for number, name in enumerate(names.tolist()):
@@ -504,21 +507,18 @@ def _of_systems(
             of_people, of_both = (
                 predictions.domain(mine)[quantity] for predictions in (predicted, less)
             )
-        if not of_both.sample.has_spread:
+        if not of_both.has_spread:
             about.append(remarks.one_group_of_system(name))
             continue
         span = points[-1] - points[0]
-        gap = replace(of_both, ends=(-span, span), raters_worth=None).estimate(level)
-        people = of_people.estimate(level)
+        gap = of_both.within((-span, span))
         votes = np.where(is_turned[mine, None] & mirrored, shares[mine][:, ::-1], shares[mine])
         judge = _mean_vote(votes @ points, items, mine, level)
-        difference = Slope(-gap.value, -gap.high, -gap.low)
-        freedom = of_both.degrees_of_freedom
-        p = t_pvalues(gap.value, gap.standard_error, freedom)
-        given = Slope(people.value, people.low, people.high)
-        numbers = given, judge, difference
+        value, low, high = gap.interval(level)
+        difference = Slope(-value, -high, -low)
+        numbers = Slope(*of_people.interval(level)), judge, difference
         finding = _finding(*numbers, decisiveness, middle)
-        pvalue = min(float(p) * len(names), 1.0)
+        pvalue = min(gap.pvalue() * len(names), 1.0)
         found.append(Bias(name, "", np.nan, *numbers, pvalue, of_both.n_labels, finding))
     return tuple(found)
 
@@ -527,7 +527,5 @@ def _mean_vote(votes: Floats, items: Items, mine: NDArray[np.bool_], level: floa
     groups = np.arange(len(votes))
     if items.group is not None:
         _, groups = np.unique(items.group[mine], return_inverse=True)
-    fit = Regression.of(np.ones((len(votes), 1)), votes[:, None], groups)
-    half = t_quantile(level, fit.freedom[0]) * math.sqrt(fit.covariances[0, 0, 0])
-    value = float(fit.slopes[0, 0])
-    return Slope(value, value - half, value + half)
+    sample = LabelledSample.of(np.ones(len(votes)), groups, len(votes), "new", None)
+    return Slope.of(labelled_mean(votes, sample, (-np.inf, np.inf)), level)

@@ -27,17 +27,11 @@ from btdagg._util.validation import (
     require_rows,
 )
 from btdagg._util.wording import fixed
+from btdagg.inference.cross_fit import Predictor, calibrated, predicted_by
 from btdagg.inference.intervals import effective_number, of_one_look
-from btdagg.inference.mean import labelled_mean
-from btdagg.inference.population import (
-    PredictedItems,
-    Predictor,
-    as_any_counts,
-    calibrated,
-    items_of,
-    predicted_by,
-)
-from btdagg.inference.vote_profile import VoteProfile
+from btdagg.inference.label_means import labelled_mean
+from btdagg.inference.likeness import VoteProfile
+from btdagg.inference.population import PredictedItems, as_any_counts, items_of
 from btdagg.inference.weighted_bound import weighted_bound
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.model.davidson import DavidsonModel
@@ -738,11 +732,11 @@ def _effective_labels(
     degrees = sample.degrees_of_freedom
     if degrees + 1 < _LEAST_GROUPS - _ROUNDING or _effective_groups(population) < _LEAST_GROUPS:
         return 0.0
-    mean = labelled_mean(agrees[rows], sample)
+    mean = labelled_mean(agrees[rows], sample, (0.0, 1.0))
     # Where all agree, how groups vary is not seen.
     worth = degrees + 1
     if mean.variance > 0:
-        worth = effective_number(mean.value, mean.variance, (0.0, 1.0))
+        worth = float(effective_number(mean.value, mean.variance, mean.ends))
     few = stdtrit(n - 1, confidence) / stdtrit(degrees, confidence)
     return min(worth, n) * float(few) ** 2
 

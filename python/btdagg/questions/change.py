@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,23 +12,12 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.extras import as_frame
 from btdagg._util.validation import as_groups, as_number, finite_counts
 from btdagg._util.wording import pvalue
-from btdagg.inference.intervals import t_quantile
-from btdagg.inference.mean import (
-    NOTHING,
-    DomainMean,
-    LabelledSample,
-    Population,
-    differences_of,
-    labelled_mean,
-)
-from btdagg.inference.population import (
-    N_FOLDS,
-    PredictedItems,
-    main_of,
-    quantities_of,
-    require_same_points,
-    vote_shares,
-)
+from btdagg.inference.cross_fit import N_FOLDS
+from btdagg.inference.estimate import Estimate, MeanEstimate
+from btdagg.inference.label_means import labelled_mean
+from btdagg.inference.population import PredictedItems
+from btdagg.inference.quantities import main_of, quantities_of, require_same_points, vote_shares
+from btdagg.inference.sample import LabelledSample, Population
 from btdagg.model.intervals import as_level
 from btdagg.questions.estimate import Difference
 from btdagg.remarks import Remark
@@ -38,8 +27,9 @@ from btdagg.votes.items import SIMPLE, Items
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Floats: TypeAlias = NDArray[np.float64]
+
     from btdagg._util.lazy import pl
-    from btdagg.inference.mean import Floats, MeanEstimate
 
 _FEWEST = 10  # groups of anchors, for an interval
 
@@ -300,10 +290,12 @@ def change(
             return result
         most_of_judge = as_number(most_of_judge, "most_of_judge", least=0)
         groups = as_groups(joined.group, "after", len(joined))
-        half = _half_width(of_items, is_after, groups, level) + most_of_judge
-        return replace(
-            result, bounds=(result.votes - half, result.votes + half), most_of_judge=most_of_judge
+        after_mean, before_mean = (
+            _mean_vote(of_items[period], groups[period]) for period in (is_after, ~is_after)
         )
+        _, low, high = (after_mean - before_mean).interval(level)
+        bounds = low - most_of_judge, high + most_of_judge
+        return replace(result, bounds=bounds, most_of_judge=most_of_judge)
     expect(
         most_of_judge is None, "most_of_judge", most_of_judge, "None if both periods have labels"
     )
@@ -319,12 +311,12 @@ def change(
     )
     ends = people[0].ends
     span = ends[1] - ends[0]
-    gaps = [replace(mean, ends=(-span, span), raters_worth=None) for mean in gaps]
-    estimates = (mean.estimate(level) for mean in people)
+    gaps = [mean.within((-span, span)) for mean in gaps]
+    estimates = (MeanEstimate.of(mean, level) for mean in people)
     return replace(
         result,
-        people=_difference(people, level),
-        apart=_difference(gaps, level),
+        people=Difference.of(people[1] - people[0], level),
+        apart=Difference.of(gaps[1] - gaps[0], level),
         means=dict(zip(names, zip(estimates, of_votes, strict=True), strict=True)),
         ends=ends,
         remarks=(*joined.origin.remarks, *predicted.remarks),
@@ -367,11 +359,11 @@ def _judged_again(
         about.append(remarks.few_shared_groups(sample.n_groups, _FEWEST))
         return None, is_again, about
     of_items = _values(before)
-    moved = labelled_mean(_values(after)[is_again] - of_items[first[is_again]], sample)
     points = quantities_of(before.label_scale)[main_of(before.label_scale)]
     span = float(max(points) - min(points))
-    mean = DomainMean(moved, moved, sample, n, (-span, span))
-    return _difference([NOTHING, mean], level), is_again, about
+    moved = _values(after)[is_again] - of_items[first[is_again]]
+    mean = labelled_mean(moved, sample, (-span, span))
+    return Difference.of(mean, level), is_again, about
 
 
 def _values(items: Items) -> Floats:
@@ -387,14 +379,6 @@ def _shown(part: Difference, interval: str = "") -> str:
     return f"{part.value:+z.3f} ({interval}{part.low:+z.3f} to {part.high:+z.3f})"
 
 
-def _difference(periods: list[DomainMean], level: float) -> Difference:
-    parts = differences_of(np.array([1]), np.array([0]), periods, level)
-    return Difference(*(float(part[0]) for part in parts))
-
-
-def _half_width(values: Floats, is_after: Any, groups: Any, level: float) -> float:
-    means = [values[period].mean() for period in (is_after, ~is_after)]
-    away = np.where(is_after, values - means[0], means[1] - values)
-    of_groups = np.bincount(groups, away / np.where(is_after, is_after.sum(), (~is_after).sum()))
-    n = len(of_groups)
-    return t_quantile(level, n - 1) * float(np.sqrt((of_groups**2).sum() * n / (n - 1)))
+def _mean_vote(values: Floats, groups: NDArray[np.int64]) -> Estimate:
+    sample = LabelledSample.of(np.ones(len(values)), groups, len(values), "new", None)
+    return labelled_mean(values, sample, (-np.inf, np.inf))

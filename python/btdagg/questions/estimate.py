@@ -19,17 +19,12 @@ from btdagg._util.numbers import as_integer
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, as_number
 from btdagg._util.wording import MISSING, counted, fixed, percent, pvalue
-from btdagg.inference.intervals import of_one_look
-from btdagg.inference.mean import (
-    NOTHING,
-    DomainMean,
-    MeanEstimate,
-    Population,
-    differences_of,
-    limits_at,
-    numbers_of,
-)
-from btdagg.inference.population import NET, PredictedItems, Predictor, items_of, too_few
+from btdagg.inference.cross_fit import Predictor
+from btdagg.inference.estimate import Estimate, MeanEstimate, numbers_of
+from btdagg.inference.intervals import of_one_look, t_quantile
+from btdagg.inference.population import PredictedItems, items_of
+from btdagg.inference.quantities import NET, too_few
+from btdagg.inference.sample import Population
 from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
 
     from btdagg.votes.scale import Scale
 
-Domain = dict[str, DomainMean]
+Domain = dict[str, Estimate]
 """The mean of each quantity over some items."""
 
 
@@ -56,6 +51,12 @@ class Difference(Readable):
     high: float
     standard_error: float
     pvalue: float
+
+    @classmethod
+    def of(cls, estimate: Estimate, level: float, n_pairs: int = 1) -> Difference:
+        """Return an estimated difference; its p-value is corrected for the number of pairs."""
+        p = min(n_pairs * estimate.pvalue(), 1.0)
+        return cls(*estimate.interval(level), estimate.error, p)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -165,10 +166,10 @@ class Estimates(Drawn, Result):
         With `between`, two values of `by`, it is the interval of their `difference`, and labels are
         those of both, in the present proportion. Judges and weights are taken to stay as they are.
         """
-        domains = self.compared(quantity, between)
-        most = sum(domain.ends[1] - domain.ends[0] for domain in domains)
+        estimate = self.compared(quantity, between)
+        most = estimate.ends[1] - estimate.ends[0]
         width = as_number(width, "width", above=0, below=most)
-        return self._fewest(domains, lambda low, high: high - low <= width)
+        return self._fewest(estimate, lambda low, high: high - low <= width)
 
     def labels_to_tell(
         self, bound: float, quantity: str | None = None, between: tuple[Any, Any] | None = None
@@ -178,35 +179,45 @@ class Estimates(Drawn, Result):
         They leave the bound outside the interval, if the estimate stays. `None` if labelling every
         item would not be enough.
         """
-        bound, domains = as_number(bound, "bound"), self.compared(quantity, between)
-        return self._fewest(domains, lambda low, high: (low > bound) | (high < bound))
+        bound, estimate = as_number(bound, "bound"), self.compared(quantity, between)
+        return self._fewest(estimate, lambda low, high: (low > bound) | (high < bound))
 
-    def width_with(self, n_labels: int, quantity: str | None = None) -> float:
+    def width_with(
+        self,
+        n_labels: int,
+        quantity: str | None = None,
+        between: tuple[Any, Any] | None = None,
+    ) -> float:
         """How wide the interval would be with so many labels, at most those of all items."""
-        domains = self.compared(quantity, None)
-        n_labels = as_integer(n_labels, "n_labels", 2, domains[0].n_items)
-        low, high = limits_at(domains, self.level, np.array([n_labels]))
+        estimate = self.compared(quantity, between)
+        n_labels = as_integer(n_labels, "n_labels", 2, estimate.n_items)
+        low, high = estimate.with_labels(np.array([n_labels])).limits(self._quantile_of(estimate))
         return float(high[0] - low[0])
 
-    def _fewest(self, domains: list[DomainMean], enough: Callable[..., Any]) -> int | None:
-        numbers = np.arange(2, sum(domain.n_items for domain in domains) + 1)
-        does = enough(*limits_at(domains, self.level, numbers))
+    def _fewest(self, estimate: Estimate, enough: Callable[..., Any]) -> int | None:
+        numbers = np.arange(2, estimate.n_items + 1)
+        does = enough(*estimate.with_labels(numbers).limits(self._quantile_of(estimate)))
         return int(numbers[does.argmax()]) if does.any() else None
 
-    def compared(self, quantity: str | None, between: tuple[Any, Any] | None) -> list[DomainMean]:
-        """Return what a mean over all items, or those of two values of `by`, are made of."""
+    def _quantile_of(self, estimate: Estimate) -> float:
+        return t_quantile(self.level, estimate.freedom)
+
+    def compared(self, quantity: str | None, between: tuple[Any, Any] | None) -> Estimate:
+        """Return a mean over all items, or the difference of those of two values of `by`."""
         parts = {None: self._whole} if between is None else self.domains(*between)
         name = self.main if quantity is None else quantity
         for part in parts.values():
             one_of(name, part, "quantity")
-        return [part[name] for part in parts.values()]
+        first, *others = (part[name] for part in parts.values())
+        return first - others[0] if others else first
 
     @property
     def comparable(self) -> Mapping[Any, Domain]:
         """The values of `by`, or else the two sides of pairs, with what their means are made of."""
         if self._parts or self.main != NET:
             return self._parts
-        return dict(zip(self.sides, ({NET: self._whole[NET]}, {NET: NOTHING}), strict=True))
+        a, b = self.sides
+        return {a: {NET: self._whole[NET]}, b: {NET: Estimate.known(0.0)}}
 
     def domains(self, *values: Any) -> dict[Any, Domain]:
         """Return the means of two or more values of `by`, or of the two sides of pairs."""
@@ -217,7 +228,7 @@ class Estimates(Drawn, Result):
             raise InputError(argument="between", got=values, expected=expected)
         for value in values:
             if not _has_interval(parts[value]):
-                n = parts[value][self.main].sample.n_groups
+                n = parts[value][self.main].n_groups
                 raise too_few(value, n, grouped=self.n_groups < self.n_labels)
         return {value: parts[value] for value in values}
 
@@ -360,10 +371,7 @@ class Estimates(Drawn, Result):
         of_main = f" (of the {self.main})" if self.by else ""
         what, (a, b) = "", self.sides
         if "win rate" in self.estimates:
-            what = (
-                f" Net win rate: {a} minus {b}; win rate: ties count as half. Each is estimated "
-                "separately, so shares add up to 1 only roughly."
-            )
+            what = f" Net win rate: {a} minus {b}; win rate: ties count as half."
         of = "of these items" if self.population == "finite" else "for new items of the same kind"
         return (
             f"{counted(self.n_items, 'item')}, {self.n_labels:,} of them with a label{groups}. "
@@ -475,14 +483,14 @@ def estimate(
     Notes
     -----
     Prediction-powered inference with a tuned weight of the judge's probabilities
-    (`btdagg.inference.mean.corrected_mean`). Intervals are Wilson's on the effective number of
+    (`btdagg.inference.label_means.corrected_means`), one for all labels, so that shares add up
+    to 1. Intervals (`btdagg.inference.estimate.Estimate`) are Wilson's on the effective number of
     labels, with Student's t and one degree of freedom less than labelled groups (fewer, if their
     sizes differ). Of a finite population the error is that of the items without a label, for which
-    labelled ones stand (`btdagg.inference.mean.LabelledSample`). Where probabilities differ, the
+    labelled ones stand (`btdagg.inference.sample.LabelledSample`). Where probabilities differ, the
     variance is at least that of residuals which do not depend on them. With a fixed `model`, at
     least 50 labels, no `groups` and no `probabilities`, estimates are those of PPI++ as published,
-    normal and symmetric, unless the interval leaves the possible range. Each share has its own
-    weight, so A, tie and B add up to 1, and shares to the mean grade, only roughly.
+    normal and symmetric, unless the interval leaves the possible range.
 
     References
     ----------
@@ -520,7 +528,7 @@ def _estimates_of(
     whole = items.domain()
     parts = {name: items.domain(mask) for name, mask in inside.items()}
     estimates, *by = (
-        {quantity: mean.estimate(level) for quantity, mean in domain.items()}
+        {quantity: MeanEstimate.of(mean, level) for quantity, mean in domain.items()}
         for domain in (whole, *parts.values())
     )
     of_means = [*_of_other_population(items, level), *_of_sums(whole, [*parts.values()], items)]
@@ -530,9 +538,9 @@ def _estimates_of(
         dict(zip(parts, by, strict=True)),
         main.n_items,
         main.n_labels,
-        main.sample.n_groups,
+        main.n_groups,
         level,
-        (*items.remarks, *_remarks(whole, main), *of_means),
+        (*items.remarks, *_remarks(whole, main, items), *of_means),
         items.main,
         items.population,
         whole,
@@ -596,13 +604,13 @@ def _worth(estimate: MeanEstimate) -> str:
     return MISSING if np.isnan(labels) else f"{labels:,.0f}"
 
 
-def _remarks(whole: Domain, main: DomainMean) -> list[Remark]:
+def _remarks(whole: Domain, main: Estimate, items: PredictedItems) -> list[Remark]:
     about = []
     n = main.n_items - main.n_labels
-    still = [name for name, mean in whole.items() if mean.mean.variance == 0]
+    still = [name for name, mean in whole.items() if mean.variance == 0]
     if still and n:
         about.append(remarks.no_variation(still))
-    if main.mean is main.alone:
+    if not len(items.stand_ins()):
         about.append(remarks.few_unlabelled(n))
     return about
 
@@ -612,7 +620,7 @@ def _of_other_population(items: PredictedItems, level: float) -> list[Remark]:
         return []
     means = other.domain()
     name = "win rate" if "win rate" in means else items.main
-    of_other = means[name].estimate(level)
+    of_other = MeanEstimate.of(means[name], level)
     return [remarks.other_population(name, other.of_population, str(of_other))]
 
 
@@ -621,8 +629,8 @@ def _of_sums(whole: Domain, parts: list[Domain], items: PredictedItems) -> list[
     sizes = [part.n_items for part in means]
     if sum(sizes) != len(items.place) or not all(map(_has_interval, parts)):
         return []
-    mean = whole[items.main].mean.value
-    of_parts = float(np.average([part.mean.value for part in means], weights=sizes))
+    mean = whole[items.main].value
+    of_parts = float(np.average([part.value for part in means], weights=sizes))
     if f"{mean:.3f}" == f"{of_parts:.3f}":
         return []
     return [remarks.sum_of_parts(items.main, mean, of_parts)]
@@ -637,21 +645,17 @@ def _values_of(by: ArrayLike, n_items: int) -> tuple[list[Any], NDArray[np.int64
 
 
 def _has_interval(part: Domain) -> bool:
-    return all(mean.sample.has_spread for mean in part.values())
+    return all(mean.has_spread for mean in part.values())
 
 
 def _differences(
     parts: Mapping[Any, Domain], pairs: list[tuple[Any, Any]], level: float
 ) -> dict[tuple[Any, Any], dict[str, Difference]]:
-    differences: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
-    if not pairs:
-        return differences
-    places = {value: place for place, value in enumerate(parts)}
-    first, second = np.array([[places[value] for value in pair] for pair in pairs]).T
-    for quantity in parts[pairs[0][0]]:
-        means = [part[quantity] for part in parts.values()]
-        *columns, p = differences_of(first, second, means, 1 - (1 - level) / len(pairs))
-        rows = np.stack([*columns, np.minimum(len(pairs) * p, 1.0)], axis=1).tolist()
-        for pair, row in zip(pairs, rows, strict=True):
-            differences[pair][quantity] = Difference(*row)
+    differences: dict[tuple[Any, Any], dict[str, Difference]] = {}
+    for first, second in pairs:
+        of_pair = {}
+        for quantity, mean in parts[first].items():
+            less = mean - parts[second][quantity]
+            of_pair[quantity] = Difference.of(less, 1 - (1 - level) / len(pairs), len(pairs))
+        differences[first, second] = of_pair
     return differences

@@ -13,8 +13,8 @@ from btdagg._util.lazy import pl
 from btdagg._util.validation import as_number
 from btdagg._util.wording import fixed
 from btdagg.inference.intervals import number_to_tell, of_one_look
-from btdagg.inference.mean import limits_at
-from btdagg.inference.population import NET, items_of, said_of
+from btdagg.inference.population import items_of
+from btdagg.inference.quantities import NET, said_of
 from btdagg.questions.estimate import estimate
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Result, ResultTable, Row
@@ -29,8 +29,7 @@ from btdagg.votes.votes import Votes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from btdagg.inference.mean import Population
-    from btdagg.questions.estimate import Estimates
+    from btdagg.inference.sample import Population
     from btdagg.votes.labels import Labels
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
@@ -220,39 +219,28 @@ def not_worse(
         expect(name in names, argument, name, expected)
     expect(candidate != baseline, "baseline", baseline, "a name other than the candidate's")
     quantity = estimates.main if quantity is None else quantity
-    candidate_mean, baseline_mean = estimates.compared(quantity, pair)
-    most = candidate_mean.ends[1] - baseline_mean.ends[0]
+    difference = estimates.compared(quantity, pair)
+    most = difference.ends[1]
     expect(0 <= margin < most, "margin", margin, f"a number from 0 to below {most:g}")
-    n_items, n_labels = (
-        candidate_mean.n_items + baseline_mean.n_items,
-        candidate_mean.n_labels + baseline_mean.n_labels,
-    )
-    value, low, high = _bounds(estimates, pair, quantity)
+    n_items, n_labels = difference.n_items, difference.n_labels
+    value, low, high = difference.interval(estimates.level)
     wanted = None
     items_wanted = None
     if low <= -margin <= high:
         wanted = estimates.labels_to_tell(-margin, quantity, pair)
         if wanted is None:
-            of_all = limits_at(
-                [candidate_mean, baseline_mean], estimates.level, np.array([n_items])
-            )
-            half = float(of_all[1][0] - of_all[0][0]) / 2
+            half = estimates.width_with(n_items, quantity, pair) / 2
             items_wanted = number_to_tell(n_items, half, abs(value + margin))
     if wanted is not None:  # a forecast: those that there are do not tell
         wanted = min(max(wanted, n_labels + 1), n_items)
     about = estimates.remarks_on_differences
     if (other_estimates := estimates.other_population) is not None:
-        away, *ends = _bounds(other_estimates, pair, quantity)
+        other = other_estimates.compared(quantity, pair).interval(estimates.level)
         where = said_of(other_estimates.population, n_items)
-        about += (remarks.other_bounds(quantity, where, away, (ends[0], ends[1])),)
+        about += (remarks.other_bounds(quantity, where, other.mean, (other.low, other.high)),)
     numbers: Any = margin, level, n_items, n_labels, wanted, about
     numbers = *numbers, estimates.population, items_wanted
     return NonInferiority(*pair, quantity, value, low, high, *numbers)
-
-
-def _bounds(estimates: Estimates, pair: tuple[Any, Any], quantity: str) -> list[float]:
-    difference = estimates.difference(*pair)[quantity]
-    return [difference.value, difference.low, difference.high]
 
 
 def _items_of(

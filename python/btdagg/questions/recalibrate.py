@@ -11,13 +11,13 @@ from btdagg._util.errors import expect, forbid
 from btdagg._util.validation import same_index, same_length
 from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.evaluation.protocol import CrossFit, absolute_error
-from btdagg.inference.intervals import number_to_tell, t_quantile
+from btdagg.inference.intervals import number_to_tell
 from btdagg.model.calibration import Calibration, quiet, warning
 from btdagg.model.fit import calibrate, prior_among
 from btdagg.model.intervals import as_level
 from btdagg.questions.compare import Comparison, comparisons_table
 from btdagg.remarks import Remark
-from btdagg.result import Interval, Result, ResultTable
+from btdagg.result import Result, ResultTable
 from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.labels import Labels
@@ -307,12 +307,7 @@ def _compared(
     errors: NewItems, n_calibration: float, first: int, names: tuple[str, str], level: float
 ) -> Comparison:
     of_both = errors.interval(first, level=level), errors.interval(2, level=level)
-    mean, low, high = errors.difference(first, 2, level=level)
-    worst, pvalue = errors.losses["mae"].worst, errors.pvalues()[first, 2]
-    if low == high:  # all alike: so many others may not be, by Wilson's interval of a share of none
-        square = t_quantile(level, errors.n_groups - 1) ** 2
-        low, high = (end * worst * square / (errors.n_groups + square) for end in (-1, 1))
-    difference = Interval(mean, max(low, -worst), min(high, worst))
+    difference, pvalue = errors.difference(first, 2, level=level), errors.pvalues()[first, 2]
     numbers = level, len(errors.groups), errors.n_groups, n_calibration
     return Comparison(names, of_both, difference, float(pvalue), *numbers)
 

@@ -10,9 +10,9 @@ import numpy as np
 from btdagg import remarks
 from btdagg._util.errors import forbid
 from btdagg._util.readable import readable
-from btdagg.inference.intervals import effective_number, limits_of, t_quantile
-from btdagg.inference.mean import labelled_mean
-from btdagg.inference.population import PredictedItems, Predictor, calibrated, items_of
+from btdagg.inference.cross_fit import Predictor, calibrated
+from btdagg.inference.label_means import labelled_mean
+from btdagg.inference.population import PredictedItems, items_of
 from btdagg.model.intervals import as_level
 from btdagg.questions.certify import of_all_labels, ranked_by, sure
 from btdagg.result import Interval
@@ -146,15 +146,11 @@ def worth_a_look(
         of_refits = np.transpose([loss @ sample.weights for loss in refitted])
     intervals: list[Interval] = []
     for loss, refits in zip(losses(population.tables, population.fold), of_refits, strict=True):
-        mean = labelled_mean(loss, sample)
+        mean = labelled_mean(loss, sample, ends)
         # The items without a label vary too.
         variance = mean.variance / unlabelled + float(refits.var(ddof=1))
-        worth = sample.n_groups * unlabelled
-        if variance > 0:
-            worth = effective_number(mean.value, variance, ends)
-        quantile = t_quantile(_LEVEL, sample.degrees_of_freedom)
-        low, high = limits_of(mean.value, np.array([worth]), quantile, ends)
-        intervals.append(Interval(*(unlabelled * end for end in (mean.value, low[0], high[0]))))
+        mean = replace(mean, variance=variance, n_alike=sample.n_groups * unlabelled)
+        intervals.append(Interval(*(unlabelled * end for end in mean.interval(_LEVEL))))
     about = population.remarks
     if not population.is_fixed:
         about.append(remarks.cross_fitted_errors())

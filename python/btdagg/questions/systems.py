@@ -14,7 +14,7 @@ from btdagg._util.errors import expect
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, require_rows, same_index
 from btdagg._util.wording import MISSING, counted, fixed
-from btdagg.inference.mean import differences_of, numbers_of
+from btdagg.inference.estimate import MeanEstimate, numbers_of
 from btdagg.inference.population import PredictedItems, items_of
 from btdagg.inference.significance import holm, rank_clusters, statistically_tied
 from btdagg.inference.strengths import Comparisons, FittedStrengths, corrected_strengths, listed
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from btdagg.inference.mean import MeanEstimate, Population
-    from btdagg.inference.population import Predictor
+    from btdagg.inference.cross_fit import Predictor
+    from btdagg.inference.sample import Population
     from btdagg.votes.items import Items
     from btdagg.votes.scale import Scale
 
@@ -319,34 +319,38 @@ def estimate_systems(
     comparisons = Comparisons.of(a, b, names)
     predicted = PredictedItems.of(items, comparisons.pair, sign=comparisons.sign, **how)
     ties = [*predicted.domain().values()][1]
-    sample, degrees_of_freedom = ties.sample, ties.sample.degrees_of_freedom
+    sample = predicted.sample()
     fitted = corrected_strengths(predicted, sample, comparisons).relative_to(reference)
     is_labelled = np.zeros(len(a), dtype=np.bool_)
     is_labelled[predicted.labelled] = True
     parts: list[dict[str, Any]] = []
-    for system, strength in enumerate(fitted.intervals(level, degrees_of_freedom)):
+    for system in range(len(names)):
         mine = (a == system) | (b == system)
         rate = None
         if system != reference:
             against = mine if reference is None else mine & ((a == reference) | (b == reference))
             of_system = predicted.turned(np.flatnonzero(against), b == system).domain()
-            rate = of_system["win rate"].estimate(level)
+            rate = MeanEstimate.of(of_system["win rate"], level)
         n_labels = int((mine & is_labelled).sum())
         parts.append(
-            {"n_items": int(mine.sum()), "n_labels": n_labels, "mean": rate, "strength": strength}
+            {
+                "n_items": int(mine.sum()),
+                "n_labels": n_labels,
+                "mean": rate,
+                "strength": fitted.interval(system, level),
+            }
         )
-    pvalues = fitted.pvalues(degrees_of_freedom)
-    systems, pvalues, order = _ranked(names, fitted.strengths, pvalues, parts, level)
+    systems, pvalues, order = _ranked(names, fitted.values, fitted.pvalues(), parts, level)
     about = [
         *items.origin.remarks,
         *predicted.remarks,
-        *_remarks(systems, fitted, uses_judge=ties.mean is not ties.alone),
+        *_remarks(systems, fitted, uses_judge=len(predicted.stand_ins()) > 0),
     ]
     if (other := predicted.other) is not None:
         of = other.sample()
         strengths = corrected_strengths(other, of, comparisons).relative_to(reference)
-        intervals = strengths.intervals(level, of.degrees_of_freedom)
-        of_systems = _listed(dict(zip(names, intervals, strict=True)))
+        intervals = {name: strengths.interval(k, level) for k, name in enumerate(names)}
+        of_systems = _listed(intervals)
         about.append(remarks.other_population("strengths", other.of_population, of_systems))
     return SystemEstimates(
         systems,
@@ -358,7 +362,7 @@ def estimate_systems(
         level,
         tuple(about),
         population,
-        fitted.tie_parameter(ties.estimate(level), comparisons),
+        fitted.tie_parameter(ties.interval(level), comparisons),
         fitted.covariance[np.ix_(order, order)],
         fitted.weight,
         baseline,
@@ -372,19 +376,19 @@ def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimat
     quantity = found.main
     means = [domain[quantity] for domain in found.domains(*names).values()]
     pvalues = np.ones((len(means), len(means)))
-    first, second = np.triu_indices(len(means), 1)
-    *_, p = differences_of(first, second, means, level)
-    pvalues[first, second] = pvalues[second, first] = p
+    for first, second in combinations(range(len(means)), 2):
+        p = (means[first] - means[second]).pvalue()
+        pvalues[first, second] = pvalues[second, first] = p
     parts: list[dict[str, Any]] = [
         {
             "n_items": mean.n_items,
             "n_labels": mean.n_labels,
-            "mean": mean.estimate(level),
+            "mean": MeanEstimate.of(mean, level),
             "strength": None,
         }
         for mean in means
     ]
-    scores = np.array([mean.mean.value for mean in means])
+    scores = np.array([mean.value for mean in means])
     systems, pvalues, _ = _ranked(names, scores, pvalues, parts, level)
     about = found.remarks_on_differences
     if (other := found.other_population) is not None:

@@ -61,6 +61,11 @@ def as_tables(
     return counts, labels
 
 
+def votes_by_id(votes: Any, scale: Scale | None = None) -> Any:
+    """Return a data frame with ids of items as votes; anything else as it is."""
+    return read_votes(_with_ids(votes), scale=scale) if _has_ids(votes) else votes
+
+
 def as_items(
     counts: Any,
     labels: Any = None,

@@ -66,12 +66,15 @@ class Labels(Table):
         Treatment of an item on which raters disagree: mean, majority or drop.
     n_repeats : int
         Rows that repeat a rater's label of an item, and are left out.
+    ratings : polars.DataFrame or None
+        The labels of each rater, if the source names raters: their key, `rater` and `label`.
     """
 
     unlabelled: pl.DataFrame = field(kw_only=True)
     scale: Scale = field(default=PAIRS, repr=False, kw_only=True)
     raters: RaterRule = field(default="mean", repr=False, kw_only=True)
     n_repeats: int = field(default=0, repr=False, kw_only=True)
+    ratings: pl.DataFrame | None = field(default=None, repr=False, kw_only=True)
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -115,7 +118,12 @@ class Labels(Table):
     def filter(self, where: Mapping[str, object]) -> Labels:
         """Keep the items that have the given values, as :meth:`btdagg.votes.Table.filter` does."""
         everything = Table(self.frame.vstack(self.unlabelled), self.source)
-        return _split(everything.filter(where), self.scale, self.raters)
+        kept = _split(everything.filter(where), self.scale, self.raters)
+        ratings = self.ratings
+        if ratings is not None:
+            key = [name for name in ("item", "task") if name in ratings.columns]
+            ratings = ratings.join(kept.frame, on=key, how="semi", nulls_equal=True)
+        return replace(kept, ratings=ratings)
 
 
 def read_labels(
@@ -184,10 +192,11 @@ def read_labels(
         table = in_own_words(table, words or {}, "label")
     kinds["label"] = votes_of(scale, words)
     rows = parse(table, kinds)
-    n_repeats = 0
+    n_repeats, ratings = 0, None
     if "rater" in rows.columns:
         unique = _of_raters(rows)
         n_repeats = rows.height - unique.height
+        ratings = unique.frame.select(*LABELS.key_of(rows), "rater", "label").drop_nulls("label")
         rows = _merged(_with_shares(unique, scale), scale)
     else:
         rows = _with_shares(rows, scale)
@@ -196,7 +205,7 @@ def read_labels(
         + listing(rows.columns)
     )
     refuse_duplicates(rows, LABELS.key_of(rows), remedy, advice={"columns": {"rater": "NAME"}})
-    return replace(_split(rows, scale, raters), n_repeats=n_repeats)
+    return replace(_split(rows, scale, raters), n_repeats=n_repeats, ratings=ratings)
 
 
 def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:

@@ -1,25 +1,34 @@
-"""Mean features of votes, by which other votes are compared with them."""
+"""Whether some items are like others: by mean features of votes, and by sizes of groups."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import fdtrc
 
+from btdagg import remarks
 from btdagg._util.errors import expect
 from btdagg._util.numbers import as_number
 from btdagg._util.readable import readable
-from btdagg.inference.population import features_of
+from btdagg.inference.label_means import labelled_mean
+from btdagg.inference.quantities import features_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from btdagg.inference.label_means import Proxies
+    from btdagg.inference.sample import LabelledSample
+    from btdagg.remarks import Remark
     from btdagg.votes.scale import Scale
+
+    Floats: TypeAlias = NDArray[np.float64]
 
 _BETWEEN_BATCHES = 0.1  # standard deviations by which means of one kind of items differ
 _FEWEST = 10  # items, or groups, whose means can be compared
 _ROUNDING = 1e-9
+_UNLIKE = 0.01  # p-value below which labelled items are said to be unlike the others
+_FEWER = 0.05  # share of votes by which one kind of items may have more than the other
 
 
 @readable
@@ -103,10 +112,61 @@ class VoteProfile(NamedTuple):
         inverse = np.linalg.pinv(covariance, hermitian=True)
         if np.abs(away - covariance @ inverse @ away).max() > _ROUNDING:
             return 0.0  # neither varies, and they differ
-        rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
-        degrees = n - rank - 1
-        if rank == 0 or degrees <= 0:
-            return 1.0
         variance = 1 / self.n + 1 / other.n + _BETWEEN_BATCHES**2
-        distance = float(away @ inverse @ away) / variance
-        return float(fdtrc(rank, degrees, distance * degrees / (rank * (n - 2))))
+        return hotelling(away, variance * covariance, n - 1)
+
+
+def remarks_on_sizes(
+    sizes: NDArray[np.int64], of_all: NDArray[np.int64], sample: LabelledSample
+) -> list[Remark]:
+    """Say where labelled items come from larger or smaller groups than all items."""
+    mean_of_all = float(of_all.mean())
+    mean = labelled_mean(sizes.astype(np.float64), sample, (-np.inf, np.inf))
+    if abs(mean.value - mean_of_all) < 1e-9 * mean_of_all:
+        return []
+    # Where all labelled items are of groups of one size: how likely it is to draw no other.
+    p = float(np.mean(of_all == sizes[0])) ** sample.n_groups
+    if mean.variance > 0:
+        p = mean.pvalue(mean_of_all)
+    return [remarks.unlike_sizes(mean.value, mean_of_all)] if p < _UNLIKE else []
+
+
+def remarks_on_votes(features: Proxies, sample: LabelledSample, scale: Scale) -> list[Remark]:
+    """Say where votes of labelled items, or their numbers, are unlike those of the others."""
+    mean = sample.weights @ features.labelled
+    of_others = sample.weights @ features.means
+    pvalue = _pvalue(features, sample, mean - of_others)
+    *_, n = mean
+    *_, n_of_others = of_others
+    about = []
+    if pvalue < _UNLIKE:
+        means = {
+            name: (f"{value:{sign}.2f}", f"{other:{sign}.2f}")
+            for (name, values), value, other in zip(
+                features_of(scale).items(), mean, of_others, strict=False
+            )
+            for sign in ["+" if min(values) < 0 else ""]
+        }
+        about.append(remarks.unlike_votes(pvalue, means))
+    if abs(n - n_of_others) > _FEWER * max(n, n_of_others):
+        about.append(remarks.other_numbers_of_votes(n, n_of_others))
+    return about
+
+
+def _pvalue(features: Proxies, sample: LabelledSample, away: Floats) -> float:
+    """P-value of a difference of mean margins and tie shares, by groups (Hotelling, 1931)."""
+    deviations = sample.deviations(features.labelled[:, :2]) - features.shared[:, :2]
+    between = sample.jackknifed(deviations)
+    rest = features.rest[:, :2]
+    covariance = between.T @ between + rest.T @ rest
+    return hotelling(away[:2], covariance, sample.n_groups)
+
+
+def hotelling(away: Floats, covariance: Floats, n: float) -> float:
+    """P-value of a difference of k means with such a covariance, of n units (Hotelling, 1931)."""
+    rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    degrees = n - rank
+    if rank == 0 or degrees <= 0:
+        return 1.0
+    distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
+    return float(fdtrc(rank, degrees, distance * degrees / (rank * (n - 1))))

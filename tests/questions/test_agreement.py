@@ -1,0 +1,255 @@
+"""Agreement of judges with themselves and with people: against other libraries, and by hand."""
+
+import itertools
+import json
+
+import krippendorff
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn import metrics
+
+import btdagg
+from btdagg import agreement
+from refusals import refused
+
+FIVE = btdagg.Scale(range(1, 6))
+
+
+def votes_of(counts, orders=("AB", "BA"), seed=0):
+    """Single votes, half in each order."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item, row in enumerate(counts):
+        votes = rng.permutation(np.repeat([-1, 0, 1], row)).tolist()
+        rows += [(item, orders[k % len(orders)], vote) for k, vote in enumerate(votes)]
+    return pl.DataFrame(rows, ["item", "order", "vote"], orient="row")
+
+
+def drawn(n=80, n_votes=6, seed=0):
+    rng = np.random.default_rng(seed)
+    gold = rng.choice([-1, 0, 1], n, p=[0.3, 0.3, 0.4])
+    chances = np.array([[0.6, 0.25, 0.15], [0.25, 0.5, 0.25], [0.1, 0.2, 0.7]])
+    return rng.multinomial(n_votes, chances[gold + 1]), gold
+
+
+def pairs_by_hand(rows):
+    """Mean shares of equal pairs, and of pairs for different sides, within and across orders."""
+    found = {"repeats": [], "orders": []}
+    for _, part in rows.group_by("item", maintain_order=True):
+        within, across = [], []
+        for one, two in itertools.combinations(part.select("order", "vote").rows(), 2):
+            (within if one[0] == two[0] else across).append((one[1] == two[1], one[1] * two[1] < 0))
+        for name, pairs in (("repeats", within), ("orders", across)):
+            if pairs:
+                found[name].append(np.mean(pairs, axis=0))
+    return {name: np.mean(shares, axis=0) for name, shares in found.items() if shares}
+
+
+def test_two_votes_of_an_item_agree_as_often_as_counted_by_hand():
+    counts, _ = drawn()
+    rows = votes_of(counts)
+    (judge,) = agreement(rows).judges
+    for name, (equal, flipped) in pairs_by_hand(rows).items():
+        assert judge.measures[f"{name}_agree"].value == pytest.approx(equal)
+        assert judge.measures[f"{name}_flip"].value == pytest.approx(flipped)
+    # Counts say no order: all pairs are repeats.
+    (of_counts,) = agreement(counts).judges
+    equal, _ = pairs_by_hand(rows.with_columns(order=pl.lit("AB")))["repeats"]
+    assert of_counts.measures["repeats_agree"].value == pytest.approx(equal)
+    assert "orders_agree" not in of_counts.measures
+
+
+def test_the_correlation_is_that_of_an_analysis_of_variance():
+    counts, _ = drawn(n_votes=5)
+    counts[::3] = counts[::3] // 2 + 1  # items with other numbers of votes
+    groups = [np.repeat([-1, 0, 1], row) for row in counts]
+    f = stats.f_oneway(*groups).statistic
+    sizes = np.array([*map(len, groups)])
+    k = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(sizes) - 1)
+    (judge,) = agreement(counts).judges
+    icc, n = judge.measures["intraclass_correlation"].value, judge.n_votes
+    assert icc == pytest.approx((f - 1) / (f - 1 + k))
+    assert n == sizes.mean()
+    assert judge.measures["reliability"].value == pytest.approx(n * icc / (1 + (n - 1) * icc))
+    assert judge.measures["effective_votes"].value == pytest.approx(n / (1 + (n - 1) * icc))
+    wanted = judge.votes_for_reliability
+    reliabilities = [m * icc / (1 + (m - 1) * icc) for m in (wanted - 1, wanted)]
+    assert reliabilities[0] < 0.8 <= reliabilities[1]
+
+
+def test_agreement_with_people_is_that_of_scikit_learn():
+    counts, gold = drawn()
+    decided = btdagg.majority_vote(counts)
+    (judge,) = agreement(counts, gold).judges
+    of = judge.measures
+    assert of["agreement"].value == pytest.approx(metrics.accuracy_score(gold, decided))
+    assert of["kappa"].value == pytest.approx(metrics.cohen_kappa_score(gold, decided))
+    sides = (decided != 0) & (gold != 0)
+    assert of["agreement_without_ties"].value == (decided == gold)[sides].mean()
+    assert of["agreement_without_ties"].n_items == sides.sum()
+    own = counts[np.arange(len(gold)), gold + 1] / counts.sum(axis=1)
+    assert of["vote_agreement"].value == pytest.approx(own.mean())
+
+
+def test_grades_have_weighted_kappa_and_verdicts_rates():
+    rng = np.random.default_rng(3)
+    gold = rng.integers(1, 6, 120)
+    seen = np.clip(gold + rng.integers(-1, 2, 120), 1, 5)
+    (judge,) = agreement(np.eye(5, dtype=int)[seen - 1], gold, scale=FIVE).judges
+    expected = metrics.cohen_kappa_score(gold, seen, weights="quadratic")
+    assert judge.measures["kappa"].value == pytest.approx(expected)
+    assert "repeats_agree" not in judge.measures
+    verdict, called = (gold > 2).astype(int), (seen > 2).astype(int)
+    counts = np.eye(2, dtype=int)[called]
+    (judge,) = agreement(counts, verdict, scale=btdagg.PASS_FAIL).judges
+    for name, label in (("true_positive_rate", 1), ("true_negative_rate", 0)):
+        recall = metrics.recall_score(verdict, called, pos_label=label)
+        assert judge.measures[name].value == pytest.approx(recall)
+    assert judge.measures["kappa"].value == pytest.approx(
+        metrics.cohen_kappa_score(verdict, called)
+    )
+
+
+@pytest.mark.parametrize("scale", [btdagg.PAIRS, FIVE])
+def test_people_are_compared_with_each_other(scale):
+    rng = np.random.default_rng(4)
+    points = np.array(scale.points)
+    truth = rng.integers(0, len(points), 60)
+    seen = np.clip(truth[:, None] + rng.integers(-1, 2, (60, 4)), 0, len(points) - 1)
+    ratings = np.where(rng.random((60, 4)) < 0.3, np.nan, points[seen])
+    item, rater = np.nonzero(~np.isnan(ratings))
+    labels = btdagg.read_labels(
+        {"item": item, "rater": rater.astype(str), "label": ratings[item, rater].astype(int)},
+        scale=scale,
+    )
+    votes = {"item": np.arange(60), "vote": points[truth]}
+    found = agreement(btdagg.read_votes(votes, scale=scale), labels)
+    level = "ordinal" if scale == btdagg.PAIRS else "interval"
+    alpha = krippendorff.alpha(ratings.T, level_of_measurement=level)
+    assert found.people["alpha"].value == pytest.approx(alpha)
+    equal = [
+        np.mean([a == b for a, b in itertools.combinations(row[~np.isnan(row)], 2)])
+        for row in ratings
+        if (~np.isnan(row)).sum() > 1
+    ]
+    assert found.people["people_agree"].value == pytest.approx(np.mean(equal))
+    away = {}
+    for k in range(4):
+        others = np.delete(ratings, k, axis=1)
+        both = ~np.isnan(ratings[:, k]) & (~np.isnan(others)).any(axis=1)
+        of_items = np.nanmean(np.abs(others[both] - ratings[both, k : k + 1]), axis=1)
+        away[str(k)] = of_items.mean()
+    assert [name for name, _ in found.raters] == sorted(away, key=away.get, reverse=True)
+    assert {n: of.value for n, of in found.raters} == pytest.approx(away)
+
+
+def test_several_raters_count_by_their_shares():
+    labels = btdagg.read_labels(
+        {"item": [0, 0, 0, 1, 1], "rater": list("abcab"), "label": ["A", "A", "B", "B", "B"]}
+    )
+    (judge,) = agreement({"item": [0, 1], "vote": ["A", "A"]}, labels).judges
+    assert judge.measures["agreement"].value == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_judges_and_criteria_stand_apart_and_groups_widen_intervals():
+    counts, gold = drawn(60)
+    rows = votes_of(counts)
+    both = pl.concat([rows.with_columns(judge=pl.lit(name)) for name in ("x", "y")])
+    found = agreement(both, {"item": np.arange(60), "label": gold})
+    assert [judge.key for judge in found.judges] == [("x",), ("y",)]
+    assert "(x)" in found.sentence()
+    grouped = agreement(
+        pl.concat([both.with_columns(item=pl.col("item") + 60 * k) for k in range(3)]),
+        {"item": np.arange(180), "label": np.tile(gold, 3), "group": np.arange(180) % 60},
+    )
+    for name, measure in found.judges[0].measures.items():
+        own = grouped.judges[0].measures[name]
+        assert own.value == pytest.approx(measure.value, rel=0.05), name
+        assert own.high - own.low == pytest.approx(measure.high - measure.low, rel=0.1), name
+
+
+def test_a_result_shows_itself():
+    counts, gold = drawn()
+    found = agreement(votes_of(counts), {"item": np.arange(80), "label": gold})
+    values = json.loads(json.dumps(found.as_dict()))
+    assert values["judges"][0]["kappa"]["n_items"] == 80
+    assert values["sentence"] == found.sentence()
+    assert str(found).startswith("two votes of a judge in one order agree in ")
+    assert len(found.table().rows) == len(found.judges[0].measures)
+    assert {*found.figure().points} < {entry[1].text for entry in found.table().rows}
+    one = agreement({"item": [1, 2], "vote": ["A", "B"]})
+    assert one.judges[0].measures == {}
+    assert one.figure() is None
+    assert one.sentence().startswith("Items have one vote each")
+
+
+def test_labels_on_another_scale_are_said_and_left_out():
+    rng = np.random.default_rng(5)
+    votes = btdagg.read_votes({"item": range(20), "vote": rng.integers(1, 6, 20)}, scale=FIVE)
+    labels = btdagg.read_labels({"item": range(20), "label": ["pass", "fail"] * 10})
+    found = agreement(votes, labels)
+    assert "agreement" not in found.judges[0].measures
+    (remark,) = found.remarks
+    assert remark.code == "people-on-another-scale"
+
+
+def test_judges_that_always_agree_have_an_interval_that_ends_at_1():
+    counts = 4 * np.eye(3, dtype=int)[np.arange(30) % 3]
+    (judge,) = agreement(counts, np.arange(30) % 3 - 1).judges
+    for name in ("repeats_agree", "agreement", "kappa", "intraclass_correlation"):
+        value, low, high, _ = judge.measures[name]
+        assert value == high == 1
+        assert 0.7 < low < 1
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"level": 1.5}, {"argument": "level"}),
+        (
+            {"votes": {"item": [1], "vote": ["C"]}},
+            {"argument": "words", "column": "vote", "row": 1},
+        ),
+        (
+            {"labels": {"item": [1], "label": ["C"]}},
+            {"argument": "words", "column": "label", "row": 1},
+        ),
+    ],
+)
+def test_bad_input_is_named(change, where):
+    given = {"votes": {"item": [1], "vote": ["A"]}, "labels": {"item": [1], "label": ["A"]}}
+    with refused(**where):
+        agreement(**{**given, **change})
+
+
+def test_an_unknown_column_is_named():
+    with pytest.raises(btdagg.InputError, match="nothing"):
+        agreement({"item": [1], "vote": ["A"]}, by=["nothing"])
+
+
+# Real votes
+
+
+def test_repeats_and_orders_of_real_judges(shared):
+    rows = pl.read_csv(shared / "data/mtbench_order/votes.csv")
+    found = agreement(rows)
+    for judge in found.judges:
+        own = rows.filter(pl.col("judge") == judge.key[0]).drop_nulls("vote")
+        for name, (equal, flipped) in pairs_by_hand(own).items():
+            assert judge.measures[f"{name}_agree"].value == pytest.approx(equal)
+            assert judge.measures[f"{name}_flip"].value == pytest.approx(flipped)
+
+
+def test_raters_of_translations(shared):
+    ratings = pl.read_csv(shared / "data/wmt23/ratings_zhen.csv").filter(pl.col("identical") == 0)
+    labels = ratings.select("item", "rater", label="vote")
+    votes = ratings.unique("item").select("item", "vote")
+    found = agreement(votes, btdagg.read_labels(labels))
+    wide = ratings.pivot("rater", index="item", values="vote").drop("item").to_numpy().T
+    alpha = krippendorff.alpha(wide.astype(float), level_of_measurement="ordinal")
+    assert found.people["alpha"].value == pytest.approx(alpha)
+    assert len(found.raters) == 8
+    distances = [of.value for _, of in found.raters]
+    assert distances == sorted(distances, reverse=True)
