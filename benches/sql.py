@@ -4,19 +4,23 @@ The votes are those of `tables.py`: ten an item, in Parquet files, sorted intege
 number of the sample. Each task is a process of its own, timed whole, with its peak memory; times
 are the best of two. `--votes 100000000` is the large run, of which each task runs once. `--spark`
 also runs Spark on two cores, timed within its session: the best of five runs after one that warms
-it up, by the processor time of its Java process. `--smoke` does little.
+it up, by the processor time of its Java process. The first table is of the expression alone, over
+counts that a database holds in memory: one thread, the best of five. `--smoke` does little.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 from tables import MODEL, PER_ITEM, make_votes
 
 import btdagg
@@ -74,6 +78,33 @@ def same_labels(folder: Path) -> None:
     different = duckdb.sql(f"({one} EXCEPT {other}) UNION ALL ({other} EXCEPT {one})")
     if different.limit(1).fetchall():
         raise SystemExit("the query and btdagg decide do not agree")
+
+
+def decide_alone(n_items: int) -> None:
+    """Print the time that databases take to decide counts which they have."""
+    import duckdb
+
+    model = btdagg.DavidsonModel(**MODEL)
+    counts = np.random.default_rng(0).multinomial(PER_ITEM, [0.4, 0.2, 0.4], n_items)
+    expected = int(model.decide(counts).sum())
+    duck, lite = duckdb.connect(), sqlite3.connect(":memory:")
+    duck.execute("SET threads = 1")
+    frame = pl.DataFrame(counts, ["minus", "tie", "plus"], orient="row")
+    duck.register("frame", frame)
+    duck.execute("CREATE TABLE counts AS FROM frame")
+    lite.execute("CREATE TABLE counts (minus INTEGER, tie INTEGER, plus INTEGER)")
+    lite.executemany("INSERT INTO counts VALUES (?, ?, ?)", counts.tolist())
+    print("| the expression alone | characters | a million items |\n|---|---:|---:|")
+    for name, database in (("duckdb", duck), ("sqlite", lite)):
+        label, times = model.to_sql(name), []
+        for _ in range(5):
+            start = time.perf_counter()
+            ((total,),) = database.execute(f"SELECT SUM({label}) FROM counts").fetchall()
+            times.append(time.perf_counter() - start)
+            if total != expected:
+                raise SystemExit(f"{name} and the model do not agree")
+        taken = min(times) / n_items * 1e9
+        print(f"| {name} | {len(label):,} | {taken:.0f} ms |", flush=True)
 
 
 def compare(n_votes: int, folder: Path, times: int) -> Path:
@@ -158,6 +189,7 @@ def main() -> None:
     asked = parser.parse_args()
     n_votes = 20_000 if asked.smoke else asked.votes
     times = 2 if 20_000 < n_votes <= 10_000_000 else 1
+    decide_alone(20_000 if asked.smoke else 2_000_000)
     with tempfile.TemporaryDirectory() as name:
         place = compare(n_votes, Path(name), times)
         if asked.spark:

@@ -16,8 +16,8 @@ A page has one folder and one Python namespace. In the folder lie files that pag
 In an HTML comment right before a block, `not run: REASON` leaves it alone, and so does
 `not compared: REASON` with output. Blocks within a comment that begins with `setup` are run like
 others, but readers do not see them. Formulas (`math`) and what only the site reads (`{toctree}` and
-the like) are left alone. The endpoint of judges is a simulated one, and port 8080 is
-any free one.
+the like) are left alone. The endpoint of judges is a simulated one, port 8080 is any free one, and
+`DATABASE_URL` is a PostgreSQL database of the page's own.
 """
 
 from __future__ import annotations

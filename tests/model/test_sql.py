@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from btdagg import (
@@ -71,6 +72,66 @@ def test_every_triple_is_decided_as_the_model_does(engine):
             of_triples = column[: len(TRIPLES)]
             np.testing.assert_array_equal(of_triples, model.decide(TRIPLES), str(model))
             assert column[len(TRIPLES) :] == (None,) * 7
+
+
+@pytest.mark.parametrize(
+    "n_models", [5, pytest.param(200, marks=pytest.mark.soak)], ids="{} models".format
+)
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+def test_all_counts_of_sixty_votes_are_decided_as_by_random_models(dialect, n_models):
+    """Also with smoothing below 1 and a usual number of votes."""
+    counts = np.array(list(triples(60)))
+    connection = sqlite3.connect(":memory:")
+    if dialect == "duckdb":
+        connection = pytest.importorskip("duckdb").connect()
+        frame = pl.DataFrame(counts, ["minus", "tie", "plus"], orient="row")
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE counts AS FROM frame")
+    else:
+        connection.execute("CREATE TABLE counts (minus INTEGER, tie INTEGER, plus INTEGER)")
+        connection.executemany("INSERT INTO counts VALUES (?, ?, ?)", counts.tolist())
+    rng = np.random.default_rng(1)
+    for number in range(n_models):
+        fitted = rng.uniform(1e-3, 5), rng.uniform(-9, 7), rng.uniform(-10, 10)
+        smoothing = np.exp(rng.uniform(-3, 2, 2)) if number % 2 else (1, 1)
+        usual = float(rng.integers(2, 20)) if number % 3 else None
+        model = DavidsonModel(*fitted, *smoothing, usual_votes=usual)
+        rows = connection.execute(f"SELECT {model.to_sql(dialect)} FROM counts").fetchall()
+        np.testing.assert_array_equal(np.array(rows)[:, 0], model.decide(counts), str(model))
+
+
+def test_labels_are_the_same_where_functions_are_off_in_their_last_digits():
+    """Functions of a database err by up to two units in the last place, each call anew."""
+    rng = np.random.default_rng(4)
+    connection = sqlite3.connect(":memory:")
+
+    def with_errors(function):
+        def value(x):
+            exact = function(x)
+            return exact + int(rng.integers(-2, 3)) * math.ulp(exact)
+
+        return value
+
+    for name, function in (
+        ("sqrt", math.sqrt),
+        ("asinh", math.asinh),
+        ("sinh", math.sinh),
+        ("ln", math.log),
+        ("exp", math.exp),
+    ):
+        connection.create_function(name, 1, with_errors(function))
+    connection.execute("CREATE TABLE counts (minus INTEGER, tie INTEGER, plus INTEGER)")
+    connection.executemany("INSERT INTO counts VALUES (?, ?, ?)", TRIPLES.tolist())
+    for model in MODELS:
+        rows = connection.execute(f"SELECT {model.to_sql('sqlite')} FROM counts").fetchall()
+        np.testing.assert_array_equal(np.array(rows)[:, 0], model.decide(TRIPLES), str(model))
+
+
+def test_the_expression_is_short():
+    """Of any fitted model: only extreme ones need a case for large margins."""
+    for model in (MODEL, DavidsonModel(5, -9, 10), DavidsonModel(5, 7, -10)):
+        assert len(model.to_sql("duckdb")) < 700
+    assert len(DavidsonModel(50, 600, 20, 1e-9, 1e9).to_sql("duckdb")) < 1500
 
 
 def test_large_counts_are_decided(engine):

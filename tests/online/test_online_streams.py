@@ -148,11 +148,123 @@ def test_a_stream_is_what_a_dictionary_says_through_kills_and_replays(kind, diff
     followed(8_000, kind=kind, differing=differing, seed=1, kills=3)
 
 
+class ArrayReference:
+    """The same as arrays: of each item and slot, a judge's sample, the bits of what came."""
+
+    WITHDRAWN, COUNTED = 8, np.array([0, 1, 2, 0, 3, *[0] * 11])  # bits to 1 + the side they count
+
+    def __init__(self, n_items, n_slots, *, corrects):
+        self.corrects, self.n_late = corrects, 0
+        self.bits = np.zeros((n_items, n_slots), dtype=np.uint8)
+        self.is_there, self.is_reported = np.zeros((2, n_items), dtype=bool)
+
+    def add(self, items, votes, slots):
+        new, old = np.left_shift(1, votes + 1).astype(np.uint8), self.bits[items, slots]
+        is_known = (old & new > 0) | ((old & self.WITHDRAWN > 0) & (not self.corrects))
+        is_late = self.is_reported[items] & ~is_known
+        self.n_late += int(is_late.sum())
+        at = items[~is_late], slots[~is_late]
+        if self.corrects:
+            self.bits[at] = new[~is_late]  # of equal places the last
+        else:
+            np.bitwise_or.at(self.bits, at, new[~is_late])
+        self.is_there[items] = True
+
+    def withdraw(self, item, slot):
+        self.bits[item, slot] = self.WITHDRAWN | (0 if self.corrects else self.bits[item, slot])
+        self.is_there[item] = True
+
+    def forget(self, items):
+        self.bits[items], self.is_there[items], self.is_reported[items] = 0, False, False
+
+    def evict(self):
+        self.forget(self.is_reported.copy())
+
+    def counts(self, items):
+        sides = self.COUNTED[self.bits[items]]
+        return np.stack([(sides == side).sum(axis=1) for side in (1, 2, 3)], axis=1)
+
+    def settle(self):
+        items = np.flatnonzero(self.is_there & ~self.is_reported)
+        counts = self.counts(items)
+        stops = counts.sum(axis=1) > RULE.n
+        stops[~stops] = RULE.stops(counts[~stops])
+        self.is_reported[items[stops]] = True
+        return items[stops], counts[stops]
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("differing", ["neither", "last"])
-def test_a_long_stream_is_what_a_dictionary_says(differing):
-    many = {"kills": 12, "n_items": 30_000, "batch": 400, "every": 100}
-    followed(300_000, kind="item {}".format, differing=differing, seed=2, **many)
+@pytest.mark.parametrize(
+    ("differing", "name"), [("neither", "né {:06}"), ("last", None)], ids=["texts", "corrections"]
+)
+def test_ten_million_events_are_what_arrays_say_through_twelve_kills_and_replays(differing, name):
+    n_items, n_batches, size = 100_000, 200, 50_000
+    random = np.random.default_rng(2)
+    samples, judges = np.array([0, 1, 5, 64, 700, 4095] * 2), np.repeat(["", "j"], 6)
+    ids = np.arange(n_items)
+    if name is not None:
+        ids = np.array([name.format(number) for number in range(n_items)], dtype=object)
+    settings = {"late": "drop", "differing": differing}
+    tally = OnlineTally(rule=RULE, **settings)
+    reference = ArrayReference(n_items, len(samples), corrects=differing == "last")
+    snapshot, log, batch = tally.to_bytes(), [], np.zeros((3, 0), dtype=int)
+    dies = {*random.choice(np.arange(1, n_batches), 12, replace=False).tolist()}
+    replayed = 0
+
+    def apply(tally, what, *values):
+        if what == "add":
+            items, votes, slots = values
+            tally.add(ids[items], votes, samples[slots], judges=judges[slots], n_threads=2)
+        elif what == "withdraw":
+            item, slot = values
+            tally.withdraw(ids[item], samples[slot], judges[slot].item())
+        elif what == "forget":
+            tally.forget(ids[values[0]])
+        else:
+            return getattr(tally, what)()
+        return None
+
+    def check():
+        there = np.flatnonzero(reference.is_there)
+        found, counts = tally.counts()
+        assert np.array_equal(found, ids[there])
+        assert np.array_equal(counts, reference.counts(there))
+        assert tally.n_late == reference.n_late
+
+    for step in range(n_batches):
+        again = batch[:, random.integers(0, size, size // 5)] if step else batch
+        new = size - again.shape[1]
+        drawn = [random.integers(0, n, new) for n in (n_items, 3, len(samples))]
+        batch = np.concatenate([again, np.stack(drawn) - np.array([[0], [1], [0]])], axis=1)
+        batch = batch[:, random.permutation(size)]
+        events = [("add", *batch)]
+        events += [("withdraw", *batch[::2, row]) for row in range(20)]
+        events.append(("forget", random.choice(n_items, 300, replace=False)))
+        if step % 2:
+            events.append(("settle",))
+        if step % 25 == 24:
+            events.append(("evict",))
+        for what, *values in events:
+            log.append((what, *values))
+            found = apply(tally, what, *values)
+            expected = getattr(reference, what)(*values)
+            if what == "settle":
+                items, counts = expected
+                assert np.array_equal(found.ids, ids[items])
+                assert np.array_equal(found.counts, counts)
+                assert np.array_equal(found.labels, MODEL.decide(counts))
+        if step in dies:
+            tally = OnlineTally.from_bytes(snapshot, rule=RULE)
+            for event in log:
+                apply(tally, *event)
+            replayed += sum(event[0] == "add" for event in log)
+        if step % 10 == 9:
+            check()
+            snapshot, log = tally.to_bytes(), []
+    check()
+    assert replayed >= len(dies)
+    assert reference.n_late > 100_000
+    assert OnlineTally.from_bytes(tally.to_bytes(), rule=RULE).to_bytes() == tally.to_bytes()
 
 
 def test_the_last_vote_of_a_sample_counts_if_asked_for():

@@ -59,6 +59,9 @@ def test_blocks_of_a_page_run_as_printed(run, page, request, monkeypatch):
                 pytest.importorskip(library)
         monkeypatch.setenv("MLFLOW_TRACKING_URI", request.getfixturevalue("mlflow_server"))
         monkeypatch.setenv("PHOENIX_ENDPOINT", request.getfixturevalue("phoenix_server"))
+    if "$DATABASE_URL" in text or '"DATABASE_URL"' in text:
+        database = request.getfixturevalue("postgres").database(f"page_{page.stem}")
+        monkeypatch.setenv("DATABASE_URL", database)
     if not any(block.language == "" and "MAE" in block.text for block in blocks(text)):
         request.getfixturevalue("quick_commands")  # no error that it takes 50 models to print
     run(text, page.name)

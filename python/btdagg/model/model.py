@@ -159,8 +159,9 @@ class Model(SavedAsJson, Displayed):
 
         Notes
         -----
-        It compares as `decide` does, with the same allowance for rounding, in 64-bit floats. The
-        two can differ only if two risks differ by no more than about the rounding error of a float.
+        It compares as `decide` does, in 64-bit floats. Equal risks give a tie in any database, as
+        its allowance for rounding covers functions that are off in their last digits. The two can
+        differ only if risks that are not equal differ by a few rounding errors of a float.
 
         Examples
         --------

@@ -228,22 +228,18 @@ class OnlineTally:
         with self._lock:
             kernel, channel = self._kernel, self._channels.get((judge, order))
             number = 0 if sample is None else sample
-            # What is late, bad, or of a new judge goes the long way.
+            # A vote that is late, bad, or of a new judge goes the long way, which says so.
             is_plain = (
                 kernel is not None
                 and channel is not None
                 and self.deduplicate is (sample is not None)
                 and self._scale is PAIRS
-                and type(vote) is int
-                and -1 <= vote <= 1
-                and type(number) is int
-                and 0 <= number <= _MAX_SAMPLE
+                and type(vote) is type(number) is int
                 and type(item) is (str if kernel.has_texts else int)
-                and _is_id(item)
             )
             try:
                 is_done = is_plain and not cast("Any", kernel).add_one(item, vote, number, channel)
-            except TypeError:  # a text that is none
+            except (InputError, TypeError, OverflowError):
                 is_done = False
             if is_done:
                 return
@@ -558,10 +554,6 @@ class OnlineTally:
     def _new(self, deduplicate: bool, has_texts: bool) -> _core.RunningTally:
         corrects = self.differing == "last"
         return _core.RunningTally(deduplicate, corrects, has_texts, self.max_items)
-
-
-def _is_id(item: int | str) -> bool:
-    return isinstance(item, str) or -(1 << 63) <= item < 1 << 63
 
 
 def _id_of(ids: _Ids, row: int) -> int | str:

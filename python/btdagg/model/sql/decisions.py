@@ -12,9 +12,12 @@ from btdagg.model.sql.dialects import Dialect, Name, dialect_named
 # Databases raise an error where a float underflows.
 _LEAST_EXPONENT = -700
 
-# Sums of a few products are off by a few roundings; risks of a panel that differ by no more are
-# equal.
+# A margin of a panel that is no larger than this share of its summands is 0, as in the core.
 _PANEL_ROUNDING = 8 * math.ulp(1.0)
+
+# The core allows 8 roundings of 1, of eta's summands and of ln(2 sinh|u|), which is near eta where
+# that matters: so 16 of the summands cover it. The rest is for functions that are off by some ulp.
+_ROUNDING = 16 * math.ulp(1.0)
 
 _SIDES = {"minus": -1, "tie": 0, "plus": 1}
 
@@ -26,18 +29,21 @@ _LARGEST_COVARIATE = 1e300
 # Beyond this |u|, exp(-2 |u|) is below the rounding of 1, and 2 sinh|u| is exp|u|.
 _LARGE_MARGIN = 20
 
+_LARGEST_COUNT = math.nextafter(2.0**63, 0)
+
 
 class Terms(NamedTuple):
-    """SQL terms of a decision: `u`, and `eta` on the scale of ln(2 sinh|u|)."""
+    """SQL terms of a decision: margin `u` and tie logit `eta`, and `eta` plus what is rounding."""
 
-    # `rounding` is the share of `doubt`, the sizes of the summands, by which the sum may be off;
-    # `least_u` the share up to which |u| is a tie.
+    # `plus_leads` is the condition that u is above 0. `doubt` is the size below which |u| is a tie,
+    # if there is one. The exponentials of a bounded model's terms can neither over- nor underflow.
 
     u: str
     eta: str
-    doubt: str
-    rounding: float
-    least_u: float
+    eta_and_rounding: str
+    plus_leads: str
+    doubt: str = ""
+    is_bounded: bool = False
 
 
 class Offset(NamedTuple):
@@ -212,22 +218,29 @@ def _pair_terms(model: Any, words: Dialect, columns: Sequence[str], offset: Offs
     """Write the terms of counts that are in three columns."""
     _require_finite(beta=model.beta, eta0=model.eta0, gamma=model.gamma)
     m, t, p = (_as_real(column, words) for column in columns)
-    alpha, kappa = words.number(model.alpha), words.number(model.kappa)
-    # ½ ln of a ratio near 1 through atanh, which keeps its relative accuracy.
-    margin = (
-        f"CASE WHEN {p} > 2 * {m} + {alpha} OR {m} > 2 * {p} + {alpha} "
-        f"THEN LN(({p} + {alpha}) / ({m} + {alpha})) / 2 "
-        f"ELSE {words.atanh.format(f'(({p} - {m}) / ({p} + {m} + 2 * {alpha}))')} END"
+    kappa, usual = model.kappa, model.usual_votes
+    of_margin, of_tie = _shares(usual, f"{m} + {t} + {p}", model, words)
+    margin = words.margin.format(m=m, p=p, a=words.number(model.alpha))
+    log_share = f"LN(({t} + {words.number(kappa)}) / ({m} + {t} + {p} + {words.number(kappa)}))"
+
+    def eta(eta0: float, gamma: float) -> str:
+        return f"{words.number(eta0)} + {words.number(gamma)} * {log_share}{of_tie}"
+
+    # The logarithm is at most 0, so that its coefficient has the sign of what it adds to eta.
+    rounding = _ROUNDING * (1 + abs(model.eta0) + abs(model.gamma))
+    largest_s = math.log1p((usual or _LARGEST_COUNT) / model.alpha) / 2
+    largest_t = math.log1p((usual or 3 * _LARGEST_COUNT) / kappa)
+    largest = max(
+        abs(model.beta) * largest_s, abs(model.eta0) + abs(model.gamma) * largest_t + rounding
     )
-    ties = f"{words.number(model.gamma)} * LN(({t} + {kappa}) / ({m} + {t} + {p} + {kappa}))"
-    of_margin, of_tie = _shares(model.usual_votes, f"{m} + {t} + {p}", model, words)
-    ties += of_tie
+    u = f"{words.number(model.beta)} * {margin}{of_margin}"
+    ahead, behind = (p, m) if model.beta > 0 else (m, p)
     return Terms(
-        f"({words.number(model.beta)} * ({margin}){of_margin}{offset.added})",
-        f"({words.number(model.eta0)} + {ties})",
-        f"({words.number(abs(model.eta0))} + ABS({ties}))",
-        8 * math.ulp(1.0),
-        0,
+        f"({u}{offset.added})",
+        f"({eta(model.eta0, model.gamma)})",
+        eta(model.eta0 + rounding, model.gamma - _ROUNDING * abs(model.gamma)),
+        f"{u}{offset.added} > 0" if offset.added else f"{ahead} > {behind}",
+        is_bounded=not offset.added and largest < -_LEAST_EXPONENT,
     )
 
 
@@ -288,33 +301,33 @@ def _panel_terms(
     slopes = total([f"ABS({term})" for term in t], list(map(abs, gamma)))
     if offset.added:
         sizes += f" + ABS(0{offset.added})"
+    u = f"({total(s, beta)}{offset.added})" if offset.added else total(s, beta)
+    eta = f"{words.number(model.eta0)} + {total(t, gamma)}"
+    size = f"({sizes} + {words.number(abs(model.eta0))} + {slopes})"
     return Terms(
-        f"({total(s, beta)}{offset.added})" if offset.added else total(s, beta),
-        f"({words.number(model.eta0)} + {total(t, gamma)})",
-        f"({sizes} + {words.number(abs(model.eta0))} + {slopes})",
-        _PANEL_ROUNDING,
-        _PANEL_ROUNDING,
+        u,
+        f"({eta})",
+        f"{eta} + {words.number(_ROUNDING)} * (1 + {size})",
+        f"{u} > 0",
+        f"{words.number(_PANEL_ROUNDING)} * {size}",
     )
 
 
-def _lead(u: str, words: Dialect) -> str:
-    """Write ln(2 sinh|u|)."""
-    # A margin below the smallest normal float has no logarithm worth the name.
-    size = f"{words.greatest}(ABS({u}), {words.number(3e-308)})"
-    log_sinh = f"LN(2 * {words.sinh.format(size)})"
-    return f"(CASE WHEN {size} > {_LARGE_MARGIN} THEN {size} ELSE {log_sinh} END)"
-
-
 def _label(terms: Terms, words: Dialect, counted: str, labels: Sequence[float] = (-1, 0, 1)) -> str:
-    """Compare ln(2 sinh|u|) with eta, as the core does, and with its allowance for rounding."""
-    u, eta, doubt, rounding, least_u = terms
-    lead = _lead(u, words)
-    least = f"{words.number(least_u)} * {doubt}" if least_u else "0"
+    """Compare 2 sinh|u| with exp(eta), or |u| with eta where they are large, as the core does."""
+    size, eta = f"ABS({terms.u})", terms.eta_and_rounding
+    sinh = f"2 * {words.sinh.format(size)}"
+    if terms.is_bounded:
+        decided = f"{sinh} > EXP({eta})"
+    else:
+        lead = f"{sinh} - {_odds(eta, words)}"
+        decided = f"CASE WHEN {size} > {_LARGE_MARGIN} THEN {size} - ({eta}) ELSE {lead} END > 0"
+    if terms.doubt:
+        decided = f"{size} > {terms.doubt} AND {decided}"
     minus, tie, plus = labels
     return (
-        f"CASE WHEN {counted} THEN CASE WHEN ABS({u}) > {least} "
-        f"AND {lead} - {eta} > {words.number(rounding)} * (1 + ABS({lead}) + {doubt}) "
-        f"THEN CASE WHEN {u} > 0 THEN {plus} ELSE {minus} END ELSE {tie} END END"
+        f"CASE WHEN {counted} THEN CASE WHEN {decided} "
+        f"THEN CASE WHEN {terms.plus_leads} THEN {plus} ELSE {minus} END ELSE {tie} END END"
     )
 
 
@@ -324,14 +337,12 @@ def _as_real(column: str, words: Dialect) -> str:
 
 
 def _are_counts(columns: Sequence[str], words: Dialect) -> str:
-    """Write the condition that columns hold numbers of at least 0; no NaN is below 2**63."""
-    conditions = []
-    for column in columns:
-        real = _as_real(column, words)
-        conditions.append(
-            f"{words.is_number.format(column)}{real} >= 0 AND {real} < {words.number(2.0**63)}"
-        )
-    return " AND ".join(conditions)
+    """Write the condition that columns hold numbers of at least 0 and below 2**63, and no NaN."""
+    return " AND ".join(
+        f"{words.is_number.format(column)}{_as_real(column, words)} "
+        f"BETWEEN 0 AND {words.number(_LARGEST_COUNT)}"
+        for column in columns
+    )
 
 
 def _require_finite(**parameters: float) -> None:

@@ -9,6 +9,9 @@ from btdagg._util.errors import InputError, one_of
 
 Name = str | Sequence[str]
 
+# ½ ln((p + a) / (m + a)), written so that it keeps its relative accuracy for any counts.
+_MARGIN = "ASINH(({p} - {m}) / 2 / SQRT({p} + {a}) / SQRT({m} + {a}))"
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -23,7 +26,7 @@ class Dialect:
     greatest: str = "GREATEST"
     literal: str = "{}"
     sinh: str = "SINH({})"
-    atanh: str = "ATANH({})"
+    margin: str = _MARGIN
     is_number: str = ""
     is_signed: str = ""
     backslash_escapes: bool = False
@@ -56,13 +59,19 @@ DIALECTS = {
         is_signed="(TYPEOF({0}) IN ('integer', 'real') OR LTRIM({0}, '-') GLOB '[0-9]*' "
         "AND LTRIM({0}, '-') NOT GLOB '*[^0-9.]*' AND {0} NOT GLOB '*.*.*') AND ",
     ),
-    "spark": Dialect("`", "DOUBLE", literal="{}D"),
+    # ASINH of Spark 3 is a logarithm, which is inaccurate near 0.
+    "spark": Dialect(
+        "`",
+        "DOUBLE",
+        literal="{}D",
+        margin="SIGN({p} - {m}) * LOG1P(ABS({p} - {m}) / (LEAST({p}, {m}) + {a})) / 2",
+    ),
     # Its types hold no NULL unless they say so, and these two functions have one spelling.
     "clickhouse": Dialect(
         "`",
         "Nullable(Float64)",
         sinh="sinh({})",
-        atanh="atanh({})",
+        margin=_MARGIN.replace("ASINH", "asinh"),
         backslash_escapes=True,
     ),
 }

@@ -349,22 +349,11 @@ impl Shard {
         }
     }
 
-    /// Gives memory back that forgotten items took, once it is most of all.
+    /// Gives memory back that forgotten items took, once it is most of all: makes the shard anew.
     pub(super) fn tidy(&mut self, secret: &Secret) {
-        if 2 * self.unused > self.data.len() {
-            let mut data = Vec::with_capacity(self.data.len() - self.unused);
-            for text in &mut self.texts {
-                let start = data.len();
-                data.extend_from_slice(&self.data[text.0 as usize..text.1 as usize]);
-                #[expect(clippy::cast_possible_truncation, reason = "less than before")]
-                let ends = (start as u32, data.len() as u32);
-                *text = ends;
-            }
-            (self.data, self.unused) = (data, 0);
-        }
-        // Items and blocks keep their places, but for a shard of which few are left.
+        let has_few_texts = 2 * self.unused > self.data.len();
         let has_few_blocks = 2 * self.free_blocks.len() > self.blocks.len().max(16);
-        if 2 * self.len() < self.items.len() || has_few_blocks {
+        if 2 * self.len() < self.items.len() || has_few_texts || has_few_blocks {
             let mut tidied = Self::default();
             for place in self.places() {
                 let key = self.key(place, secret);
