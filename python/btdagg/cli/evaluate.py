@@ -44,6 +44,7 @@ from btdagg.questions.compare import about_strengths
 from btdagg.questions.evaluate import evaluate as run_evaluation
 from btdagg.report.sections import (
     QUESTIONS,
+    write_agreement,
     write_biases,
     write_protocols,
     write_ranking,
@@ -246,6 +247,7 @@ def show_scores(
         if report is not None:
             for task, certificate in (certificates or {}).items():
                 write_result(report, certificate, *filter(None, [task]))
+            write_agreement(report, study)
             write_biases(report, study)
             write_protocols(report, study, questions)
     if report is not None:

@@ -43,7 +43,9 @@ _OPTIONS = {
 
 _PANELS = {
     **dict.fromkeys(("filters", "keys", "known"), "Data"),
-    **dict.fromkeys(("export", "json", "junit", "output", "report", "store"), "Output"),
+    **dict.fromkeys(
+        ("disagreements", "export", "json", "junit", "output", "report", "store"), "Output"
+    ),
     **dict.fromkeys(("summary", "to_label"), "Output"),
 }
 """Where the help lists options, by their parameters."""

@@ -13,6 +13,7 @@ from btdagg._util.files import write_table
 from btdagg._util.wording import MISSING
 from btdagg.cli.common import (
     Json,
+    LabelsFile,
     Signs,
     VotesFile,
     note,
@@ -21,9 +22,10 @@ from btdagg.cli.common import (
     say,
 )
 from btdagg.cli.flags import TABLE
-from btdagg.cli.reporting import ReportOption, show_exhibits
+from btdagg.cli.reporting import ReportOption, say_answer, show_exhibits
 from btdagg.evaluation import positional_bias
 from btdagg.evaluation.tables import positional_bias_table
+from btdagg.questions.agreement import agreement
 from btdagg.report import figures
 from btdagg.result import Entry, ResultTable, Row
 from btdagg.votes.orders import about_orders
@@ -61,6 +63,15 @@ def votes(
     selection: Signs,
     reporting: ReportOption,
     votes: VotesFile = None,
+    labels: LabelsFile = None,
+    disagreements: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write items on which the judge's majority vote is not people's label to this "
+            "file, the worst first: .csv, .tsv, .jsonl, .ndjson or .parquet.",
+        ),
+        TABLE,
+    ] = None,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -82,15 +93,23 @@ def votes(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Summarize votes: how many there are, how many are missing, shares of ties, positional bias.
+    """Summarize votes: how many, ties, positional bias, and how often the judge agrees with itself.
 
-    For a vote store it prints one line per judge, template and method, with tokens and cost.
-    --export writes the votes of a store to a file.
+    With labels it also says how often the judge agrees with people, and people with each other
+    (labels with a column rater compare raters). For a vote store alone it prints one line per
+    judge, template and method, with tokens and cost. --export writes the votes of a store to a
+    file.
 
-    Example: btdagg votes votes.csv --report out
+    Example: btdagg votes votes.csv labels.csv --report out
     """
-    looks = bool(reporting.report or selection.filters or selection.keys)
-    votes = selection.project.place("votes", votes)
+    looks = bool(reporting.report or selection.filters or selection.keys or labels)
+    votes, labels = (
+        selection.project.place("votes", votes),
+        labels or selection.project.file("labels"),
+    )
+    looks = looks or disagreements is not None
+    expected = "none without LABELS, which say what people think"
+    expect(disagreements is None or labels is not None, "disagreements", disagreements, expected)
     if export is not None or methods is not None:
         if export is None or looks or not is_store(votes):
             raise InputError(
@@ -101,10 +120,26 @@ def votes(
     elif is_store(votes) and not looks:
         _show_store(votes, json=json)
     else:
-        table = selection.votes(selection.filtered(*selection.project.read(("votes", votes)))[0])
+        if labels is None:
+            tables = selection.project.read(("votes", votes))
+            table, gold = selection.votes(selection.filtered(*tables)[0]), None
+        else:
+            data = selection.data(votes, labels)
+            table, gold = data.votes, data.gold
+        found = agreement(table, gold)
         folder = reporting.open(selection.project, f"Votes of {Path(table.source).name}")
-        show_exhibits(_exhibits(table), folder, "votes", "What votes look like", json=json)
-        note(*about_words(table), *about_orders(table))
+        exhibits = [*_exhibits(table), *found.tables()]
+        if (figure := found.figure()) is not None:
+            exhibits.append(figure)
+        shown = [of for of in exhibits if not isinstance(of, ResultTable) or of.rows]
+        if not json:
+            say_answer(found.sentence())
+        section = "votes", "What votes look like", f"{found.sentence()}."
+        show_exhibits(shown, folder, *section, json=json)
+        note(*about_words(table), *about_orders(table, gold), *found.remarks)
+        if disagreements is not None:
+            write_table(found.disagreements, disagreements, disagreements.suffix)
+            say(f"wrote {disagreements}: {found.disagreements.height} items")
 
 
 def _exhibits(table: Votes) -> Iterator[Exhibit]:

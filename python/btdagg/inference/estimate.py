@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _FARTHEST = 1e6  # standard errors beyond which no interval ends
 _ROUNDING = 1e-12  # of a standard error
+_N_DRAWS, _AT_ONCE = 20_000, 2_000  # of multipliers
 
 
 def _no_influence() -> Floats:
@@ -439,3 +440,57 @@ def jackknifed(
     variance = float(influence @ influence)
     variance = 0.0 if variance < _ROUNDING**2 else variance
     return Estimate(value, variance, influence, groups, ends, max(n_equal - 1, 1.0), n_equal)
+
+
+class Together:
+    """Estimates whose intervals hold together, and whose p-values allow for their number.
+
+    Each group's influence is multiplied by a normal number (the multiplier bootstrap); the greatest
+    of all estimates in standard errors then says at which level each interval has to hold. It is
+    narrower than Bonferroni's where estimates share their errors, and never wider.
+
+    References
+    ----------
+    Chernozhukov, Chetverikov and Kato, Gaussian approximations and multiplier bootstrap for maxima
+    (2013); Westfall and Young (1993) for p-values.
+    """
+
+    def __init__(self, estimates: Sequence[Estimate], seed: int = 0) -> None:
+        varying = [of for of in estimates if of.variance > 0]
+        self._n = len(varying)
+        if not varying:
+            return
+        _, influence = joint_influence(varying)
+        variance = np.array([float(of.variance) for of in varying])
+        rest = np.sqrt(np.maximum(variance - (influence**2).sum(axis=1), 0.0) / variance)
+        shares = influence / np.sqrt(variance)[:, None]
+        # Groups together have as many dimensions as there are estimates, at most.
+        values, vectors = np.linalg.eigh(shares @ shares.T)
+        shares = vectors * np.sqrt(np.maximum(values, 0.0))
+        rng = np.random.default_rng(seed)
+        self._greatest = np.zeros(_N_DRAWS)
+        for start in range(0, _N_DRAWS, _AT_ONCE):
+            drawn = rng.normal(size=(_AT_ONCE, self._n)) @ shares.T
+            drawn += rest * rng.normal(size=drawn.shape)
+            self._greatest[start : start + _AT_ONCE] = np.abs(drawn).max(axis=1)
+        self._greatest.sort()
+
+    def level(self, level: float) -> float:
+        """Level of each interval at which all hold together at another one."""
+        if self._n < 2:
+            return level
+        beyond = 1 - level
+        most = int(np.ceil(beyond * (_N_DRAWS + 1) - 1)) - 1  # greater ones that are significant
+        of_draws = (
+            float(2 * t_tail(self._greatest[_N_DRAWS - most - 1], np.inf)) if most >= 0 else 0.0
+        )
+        return 1 - max(of_draws, beyond / self._n)
+
+    def pvalue(self, pvalue: float) -> float:
+        """Probability that any of them has such a p-value if there is nothing to be found."""
+        if self._n < 2 or pvalue >= 1:
+            return pvalue
+        from scipy.special import ndtri
+
+        n_greater = _N_DRAWS - np.searchsorted(self._greatest, -ndtri(pvalue / 2))
+        return float(max(min((n_greater + 1) / (_N_DRAWS + 1), self._n * pvalue), pvalue))

@@ -41,23 +41,6 @@ def t_tail(quantile: ArrayLike, degrees_of_freedom: ArrayLike) -> NDArray[np.flo
     return np.asarray(tail)
 
 
-def t_pvalues(
-    differences: ArrayLike, errors: ArrayLike, degrees_of_freedom: ArrayLike
-) -> NDArray[np.float64]:
-    """Two-sided p-values of differences of means over groups, by Student's t; arrays of one shape.
-
-    Where the g groups do not vary, it is the sign test's: ``2**(1 - g)``, or 1 at difference 0.
-    """
-    from scipy.special import stdtr
-
-    away, errors = np.abs(differences), np.asarray(errors)
-    freedom = np.asarray(degrees_of_freedom)
-    of_signs = np.where(away > ROUNDING, 2.0**-freedom, 1.0)
-    t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0)
-    pvalues = np.where(errors > 0, 2 * stdtr(freedom, -t), of_signs)
-    return np.asarray(np.clip(pvalues, np.finfo(np.float64).tiny, 1.0))  # never 0
-
-
 def effective_number(value: Any, variance: Any, ends: Ends) -> Any:
     """Return how many independent labels, each one of two ends, would have a variance above 0."""
     # A mean nearer to an end than one standard error is taken to be that far from it: corrected

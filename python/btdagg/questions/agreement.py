@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_RELIABLE = 0.8
+_RELIABLE, _ROUNDING = 0.8, 1e-9
 _SAID = {
     "repeats_agree": "two votes of a judge in one order agree",
     "orders_flip": "the other order turns the winner round",
@@ -67,6 +67,7 @@ _NUMBERS = {
     "intraclass_correlation": "intraclass correlation of votes",
     "reliability": "reliability of the mean vote",
     "effective_votes": "independent votes that an item's votes are worth",
+    "votes_for_reliability": f"votes of an item for a reliability of {_RELIABLE}",
     "kappa": "Cohen's kappa of majority vote and people",
     "alpha": "Krippendorff's alpha of people",
 }
@@ -110,23 +111,18 @@ class JudgeAgreement(Readable):
         Mean number of votes of an item that has several.
     measures : mapping of str to Measure
         Measures by name, as far as votes and labels tell them; see `agreement`.
-    votes_for_reliability : int or None
-        Votes of an item whose mean has a reliability of .8; None if no number has, or if items have
-        one vote each.
     """
 
     key: tuple[str, ...]
     n_items: int
     n_votes: float
     measures: Mapping[str, Measure]
-    votes_for_reliability: int | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers by name."""
         measures = {name: of.as_dict() for name, of in self.measures.items()}
         votes = None if math.isnan(self.n_votes) else self.n_votes
-        more = {"votes_for_reliability": self.votes_for_reliability}
-        return {"key": list(self.key), "n_items": self.n_items, "n_votes": votes} | measures | more
+        return {"key": list(self.key), "n_items": self.n_items, "n_votes": votes} | measures
 
 
 @readable
@@ -153,6 +149,9 @@ class Agreement(Result):
     level : float
         Confidence level of each interval by itself.
     remarks : tuple of Remark
+    disagreements : polars.DataFrame
+        Items on which the majority vote of a judge is not people's label, the worst first: the
+        farthest apart, and then those whose votes are farthest from it on the mean.
     """
 
     by: tuple[str, ...]
@@ -161,6 +160,7 @@ class Agreement(Result):
     raters: tuple[RaterDistance, ...]
     level: float
     remarks: tuple[Remark, ...] = ()
+    disagreements: Any = field(default=None, repr=False)
 
     def sentence(self) -> str:
         """Return how often judges agree with themselves and with people, and people with people."""
@@ -214,6 +214,8 @@ class Agreement(Result):
 
     def _row(self, key: tuple[str, ...], name: str, of: Measure) -> Row:
         write = percent if name in _SHARES else fixed
+        if name == "votes_for_reliability":
+            write = "{:.0f}".format
         ends = "" if math.isnan(of.low) else f"{write(of.low)} to {write(of.high)}"
         cells: dict[str, str | Entry] = {
             "value": Entry(write(of.value), True),
@@ -320,12 +322,14 @@ def agreement(
     about = []
     if labels is not None and labels.scale.points != votes.scale.points:
         about.append(remarks.people_on_another_scale(str(votes.scale), str(labels.scale)))
-    judges = [
-        _of_judge(key, _ItemVotes.of(part, labels), votes.scale, level)
-        for key, part in votes.partition(columns)
+    parts = {key: _ItemVotes.of(part, labels) for key, part in votes.partition(columns)}
+    judges = [_of_judge(key, part, votes.scale, level) for key, part in parts.items()]
+    apart = [
+        part.disagreements(dict(zip(columns, key, strict=True))) for key, part in parts.items()
     ]
+    worst = pl.concat(apart, how="diagonal").sort("distance", "mean_distance", descending=True)
     people, raters = ({}, ()) if labels is None else _of_people(labels, level)
-    return Agreement(columns, tuple(judges), people, raters, level, tuple(about))
+    return Agreement(columns, tuple(judges), people, raters, level, tuple(about), worst)
 
 
 def _tables(votes: Any, labels: Any, scale: Scale | None) -> tuple[Votes, Labels | None]:
@@ -355,9 +359,11 @@ def _tables(votes: Any, labels: Any, scale: Scale | None) -> tuple[Votes, Labels
 class _ItemVotes(NamedTuple):
     """Votes of n items: counts by order and point, groups, and the rows of their labels."""
 
+    keys: pl.DataFrame  # task and item
+    scale: Scale
     counts: Floats  # (n, orders, points): one order where none is said, else AB and BA
     groups: NDArray[np.int64]
-    shares: Floats | None  # of the raters of an item for each point, NaN without a label
+    shares: Floats  # of the raters of an item for each point, NaN without a label on this scale
 
     @classmethod
     def of(cls, votes: Votes, labels: Labels | None) -> _ItemVotes:
@@ -377,7 +383,7 @@ class _ItemVotes(NamedTuple):
         items = votes.collect(rows.group_by(key, maintain_order=True).agg(*named, *group))
         counts = items.select(one.meta.output_name() for one in named).to_numpy()
         counts = counts.reshape(len(items), len(orders), -1).astype(np.float64)
-        names, shares = items.get_column("item"), None
+        names, shares = items.get_column("item"), np.full((len(items), counts.shape[2]), np.nan)
         if labels is not None:
             shared = [name for name in key if name in labels.columns]
             of_labels = [pl.col(name).cast(pl.String).str.strip_chars() for name in shared]
@@ -386,11 +392,47 @@ class _ItemVotes(NamedTuple):
             told = told.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
             items = items.join(told, on=shared, how="left", maintain_order="left")
             place = items["row"].fill_null(-1).to_numpy()
-            shares = np.where(place[:, None] >= 0, labels.shares[place], np.nan)
+            if labels.scale.points == votes.scale.points:
+                shares = np.where(place[:, None] >= 0, labels.shares[place], np.nan)
         groups = [items[name] for name in ("of_labels", "group") if name in items.columns]
         for group_of in reversed(groups):
             names = group_of.cast(pl.String).fill_null(names)
-        return cls(counts, np.unique(names.to_list(), return_inverse=True)[1].reshape(-1), shares)
+        numbers = np.unique(names.to_list(), return_inverse=True)[1].reshape(-1)
+        return cls(items.select(key), votes.scale, counts, numbers, shares)
+
+    @property
+    def pooled(self) -> Floats:
+        """Counts of both orders together, (n, points)."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def is_labelled(self) -> NDArray[np.bool_]:
+        """Which items have votes and a label, (n,)."""
+        return np.asarray(~np.isnan(self.shares[:, 0]) & (self.pooled.sum(axis=1) > 0))
+
+    @property
+    def decided(self) -> NDArray[np.intp]:
+        """Places of the majority votes of the labelled items among the points."""
+        method = MajorityVote() if self.scale == PAIRS else MajorityVote(scale=self.scale)
+        decisions = np.asarray(method.decide(self.pooled[self.is_labelled]))
+        return np.searchsorted(self.scale.values, decisions)
+
+    def disagreements(self, key: Mapping[str, str]) -> pl.DataFrame:
+        """Tabulate the labelled items on which the majority vote is not people's label."""
+        rows, points = np.flatnonzero(self.is_labelled), self.scale.values
+        label, decided = self.scale.label_of(self.shares[rows]), points[self.decided]
+        votes, of_people = self.pooled[rows], self.shares[rows]
+        mean = votes @ self.scale.floats / votes.sum(axis=1)
+        columns = {"label": label, "majority": decided, "distance": np.abs(decided - label)}
+        columns |= {"mean_distance": np.abs(mean - of_people @ self.scale.floats)}
+        whole = votes.astype(np.int64) if (votes == votes.round()).all() else votes
+        columns |= dict(zip(self.scale.columns, whole.T, strict=True))
+        named = [pl.lit(value).alias(name) for name, value in key.items()]
+        table = self.keys[rows].with_columns(
+            **{name: pl.Series(of) for name, of in columns.items()}
+        )
+        table = table.select(*named, pl.exclude(*key)) if named else table
+        return table.filter(pl.col("distance") > 0)
 
 
 class _Measures:
@@ -427,8 +469,7 @@ class _Measures:
 def _of_judge(
     key: tuple[str, ...], items: _ItemVotes, scale: Scale, level: float
 ) -> JudgeAgreement:
-    made, counts = _Measures(items.groups, level), items.counts
-    pooled = counts.sum(axis=1)
+    made, counts, pooled = _Measures(items.groups, level), items.counts, items.pooled
     n = pooled.sum(axis=1)
     is_other, by_order = other_sides(scale), np.swapaxes(counts, 0, 1)
     _add_pairs(made, "repeats", sum(pairs_within(of_order, is_other) for of_order in by_order))
@@ -439,18 +480,19 @@ def _of_judge(
     columns = intraclass_columns(pooled, scale.floats)
     ends = -1.0, 1.0
     made.add("intraclass_correlation", columns, several, intraclass_correlation, ends)
-    icc, wanted = made.measures.get("intraclass_correlation"), None
+    icc = made.measures.get("intraclass_correlation")
     if icc is not None:
         shares = np.clip(icc[:3], 0.0, 1.0)
         worth = n_votes / (1 + (n_votes - 1) * shares)
         of_mean, worth = (shares * worth).tolist(), worth[[0, 2, 1]].tolist()
         for name, (value, low, high) in (("reliability", of_mean), ("effective_votes", worth)):
             made.measures[name] = Measure(value, low, high, icc.n_items)
-        if icc.value > 0:
-            wanted = max(math.ceil(_RELIABLE / (1 - _RELIABLE) * (1 / icc.value - 1) - 1e-9), 1)
-    if items.shares is not None and items.shares.shape[1] == pooled.shape[1]:
-        _add_people(made, pooled, items.shares, scale)
-    return JudgeAgreement(key, int((n > 0).sum()), n_votes, made.measures, wanted)
+    if icc is not None and icc.value > 0:
+        wanted = _RELIABLE / (1 - _RELIABLE) * (1 / icc.value - 1)
+        number = max(math.ceil(wanted - _ROUNDING), 1)
+        made.measures["votes_for_reliability"] = Measure(number, np.nan, np.nan, icc.n_items)
+    _add_people(made, items)
+    return JudgeAgreement(key, int((n > 0).sum()), n_votes, made.measures)
 
 
 def _add_pairs(made: _Measures, name: str, pairs: Any) -> None:
@@ -461,15 +503,13 @@ def _add_pairs(made: _Measures, name: str, pairs: Any) -> None:
     made.add_mean(f"{name}_flip", shares[1], has_pairs)
 
 
-def _add_people(made: _Measures, pooled: Floats, shares: Floats, scale: Scale) -> None:
-    labelled = ~np.isnan(shares[:, 0]) & (pooled.sum(axis=1) > 0)
-    shares, k = np.where(labelled[:, None], shares, 0.0), len(scale.points)
-    of_vote = pooled / np.maximum(pooled.sum(axis=1), 1)[:, None]
+def _add_people(made: _Measures, items: _ItemVotes) -> None:
+    labelled, scale, k = items.is_labelled, items.scale, len(items.scale.points)
+    shares = np.where(labelled[:, None], items.shares, 0.0)
+    of_vote = items.pooled / np.maximum(items.pooled.sum(axis=1), 1)[:, None]
     made.add_mean("vote_agreement", (of_vote * shares).sum(axis=1), labelled)
     decided = np.zeros_like(shares)
-    method = MajorityVote() if scale == PAIRS else MajorityVote(scale=scale)
-    decisions = np.asarray(method.decide(pooled[labelled]))
-    decided[np.flatnonzero(labelled), np.searchsorted(scale.values, decisions)] = 1.0
+    decided[np.flatnonzero(labelled), items.decided] = 1.0
     table = decided[:, :, None] * shares[:, None]
     made.add_mean("agreement", np.einsum("nkk->n", table), labelled)
     if scale.mirrored:

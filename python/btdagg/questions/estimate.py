@@ -20,7 +20,7 @@ from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_names, as_number
 from btdagg._util.wording import MISSING, counted, fixed, percent, pvalue
 from btdagg.inference.cross_fit import Predictor
-from btdagg.inference.estimate import Estimate, MeanEstimate, numbers_of
+from btdagg.inference.estimate import Estimate, MeanEstimate, Together, numbers_of
 from btdagg.inference.intervals import of_one_look, t_quantile
 from btdagg.inference.population import PredictedItems, items_of
 from btdagg.inference.quantities import NET, too_few
@@ -53,9 +53,11 @@ class Difference(Readable):
     pvalue: float
 
     @classmethod
-    def of(cls, estimate: Estimate, level: float, n_pairs: int = 1) -> Difference:
-        """Return an estimated difference; its p-value is corrected for the number of pairs."""
-        p = min(n_pairs * estimate.pvalue(), 1.0)
+    def of(cls, estimate: Estimate, level: float, together: Together | None = None) -> Difference:
+        """Return an estimated difference, alone or as one of several."""
+        p = estimate.pvalue()
+        if together is not None:
+            level, p = together.level(level), together.pvalue(p)
         return cls(*estimate.interval(level), estimate.error, p)
 
     @property
@@ -119,8 +121,9 @@ class Estimates(Drawn, Result):
     def differences(self) -> dict[tuple[Any, Any], dict[str, Difference]]:
         """Differences of every two values of `by`: the first less the second.
 
-        Intervals hold together for all pairs of values, and p-values are corrected for their number
-        (Bonferroni, both). Shared groups pair values. Values without two labelled groups have none.
+        Intervals hold together for all pairs of values, and p-values allow for their number (see
+        `btdagg.inference.estimate.Together`). Shared groups pair values. Values without two
+        labelled groups have none.
         """
         parts = {value: part for value, part in self._parts.items() if _has_interval(part)}
         return _differences(parts, [*combinations(parts, 2)], self.level)
@@ -327,7 +330,7 @@ class Estimates(Drawn, Result):
             return (table,)
         note = (
             f"For every two values of {column}. The {100 * self.level:.3g}% intervals are "
-            "simultaneous, and p is corrected for the number of pairs (both by Bonferroni)."
+            "simultaneous, and p allows for the number of pairs (max-T, by multipliers)."
         )
         of_pairs = [
             Row(
@@ -651,11 +654,13 @@ def _has_interval(part: Domain) -> bool:
 def _differences(
     parts: Mapping[Any, Domain], pairs: list[tuple[Any, Any]], level: float
 ) -> dict[tuple[Any, Any], dict[str, Difference]]:
-    differences: dict[tuple[Any, Any], dict[str, Difference]] = {}
-    for first, second in pairs:
-        of_pair = {}
-        for quantity, mean in parts[first].items():
-            less = mean - parts[second][quantity]
-            of_pair[quantity] = Difference.of(less, 1 - (1 - level) / len(pairs), len(pairs))
-        differences[first, second] = of_pair
+    differences: dict[tuple[Any, Any], dict[str, Difference]] = {pair: {} for pair in pairs}
+    for quantity in parts[pairs[0][0]] if pairs else ():
+        less = {
+            (first, second): parts[first][quantity] - parts[second][quantity]
+            for first, second in pairs
+        }
+        together = Together([*less.values()])
+        for pair, difference in less.items():
+            differences[pair][quantity] = Difference.of(difference, level, together)
     return differences

@@ -41,6 +41,7 @@ BEST = "Which system is best"
 
 _MOST_NAMED = 5  # systems in a remark
 _MOST_PAIRS = 8  # that a note names
+_MOST_COMPARED = 200  # pairs of systems head to head
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,33 @@ class SystemEstimate(Readable):
     strength: ParameterInterval | None
     rank: int
     is_tied: bool
+
+
+@dataclass(frozen=True)
+class HeadToHead(Readable):
+    """Two systems on the items that compare them, or, of grades, on all of their items.
+
+    Attributes
+    ----------
+    first, second : object
+        Names of the systems.
+    n_items, n_labels : int
+    value, low, high : float
+        Win rate of the first, ties as half, with its interval; of grades the difference of means.
+    """
+
+    first: Any
+    second: Any
+    n_items: int
+    n_labels: int
+    value: float
+    low: float
+    high: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return names and numbers; NaN as None."""
+        names = {"first": str(self.first), "second": str(self.second)}
+        return names | numbers_of(self, "n_items", "n_labels", "value", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +130,8 @@ class SystemEstimates(Drawn, Result):
         Name of the system with strength 0; None where strengths sum to 0.
     ends : tuple of two floats
         The least and the greatest value that a mean can have.
+    head_to_head : tuple of HeadToHead
+        Every two systems that items compare, in the order of `systems`; none of more than 200.
     """
 
     systems: dict[Any, SystemEstimate]
@@ -118,6 +148,7 @@ class SystemEstimates(Drawn, Result):
     weight: float | None = None
     baseline: Any = None
     ends: tuple[float, float] = field(default=(0.0, 1.0), repr=False)
+    head_to_head: tuple[HeadToHead, ...] = ()
 
     def sentence(self) -> str:
         """Return which system is best, or which may be."""
@@ -196,6 +227,36 @@ class SystemEstimates(Drawn, Result):
             f"{self._told_apart()} {100 * self.level:.3g}% intervals {of}, each by itself."
         )
         return ResultTable.of_rows("systems", title, note, ("system",), rows)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the systems, and of several every two of them head to head."""
+        if len(self.systems) < 3:
+            return (self.table(),)
+        return self.table(), self._head_to_head_table()
+
+    def _head_to_head_table(self) -> ResultTable:
+        is_rate = self.tie_parameter is not None
+        column = "win rate" if is_rate else "difference"
+        rows = [
+            Row(
+                (str(of.first), str(of.second)),
+                {
+                    "items": f"{of.n_items:,}",
+                    "labels": f"{of.n_labels:,}",
+                    column: MISSING if np.isnan(of.value) else fixed(of.value, signed=not is_rate),
+                    "interval": f"{fixed(of.low)} to {fixed(of.high)}",
+                },
+                [of.as_dict()],
+            )
+            for of in self.head_to_head
+        ]
+        what = "Win rate of the first system against the second, ties counted as half, over the"
+        what += " items that compare them"
+        if not is_rate:
+            what = f"{self.quantity.capitalize()} of the first system less that of the second"
+        note = f"{what}; {100 * self.level:.3g}% intervals, each by itself."
+        title, labels = "Systems head to head", ("system", "against")
+        return ResultTable.of_rows("head-to-head", title, note, labels, rows)
 
     def _told_apart(self) -> str:
         # Say which pairs of systems the labels tell apart, or which not: whichever is shorter.
@@ -341,6 +402,17 @@ def estimate_systems(
             }
         )
     systems, pvalues, order = _ranked(names, fitted.values, fitted.pvalues(), parts, level)
+    head_to_head = []
+    if len(comparisons.first) <= _MOST_COMPARED:
+        places = {name: place for place, name in enumerate(systems)}
+        for pair, ends in enumerate(zip(comparisons.first, comparisons.second, strict=True)):
+            first, second = sorted((names[end] for end in ends), key=places.__getitem__)
+            rows = np.flatnonzero(comparisons.pair == pair)
+            is_turned = b == names.index(first)
+            wins = predicted.turned(rows, is_turned).domain()["win rate"]
+            numbers = wins.n_items, wins.n_labels, *wins.interval(level)
+            head_to_head.append(HeadToHead(first, second, *numbers))
+        head_to_head.sort(key=lambda of: (places[of.first], places[of.second]))
     about = [
         *items.origin.remarks,
         *predicted.remarks,
@@ -366,6 +438,7 @@ def estimate_systems(
         fitted.covariance[np.ix_(order, order)],
         fitted.weight,
         baseline,
+        head_to_head=tuple(head_to_head),
     )
 
 
@@ -396,7 +469,15 @@ def _of_grades(items: Items, level: float, how: dict[str, Any]) -> SystemEstimat
         about += (remarks.other_population(f"{quantity}s", other.of_population, of_systems),)
     numbers = found.n_items, found.n_labels, found.n_groups
     of_all = (*numbers, level, about, found.population)
-    return SystemEstimates(systems, quantity, pvalues, *of_all, ends=found.ends)
+    by_name = dict(zip(names, means, strict=True))
+    head_to_head = []
+    if len(names) * (len(names) - 1) <= 2 * _MOST_COMPARED:
+        for first, second in combinations(systems, 2):
+            less = by_name[first] - by_name[second]
+            of_pair = less.n_items, less.n_labels, *less.interval(level)
+            head_to_head.append(HeadToHead(first, second, *of_pair))
+    more: Any = {"ends": found.ends, "head_to_head": tuple(head_to_head)}
+    return SystemEstimates(systems, quantity, pvalues, *of_all, **more)
 
 
 def _ranked(

@@ -16,6 +16,7 @@ from btdagg.methods import Calibrated
 from btdagg.methods.base import needs_of
 from btdagg.model.davidson import DavidsonModel
 from btdagg.model.tables import grades_table, parameters_table
+from btdagg.questions.agreement import agreement
 from btdagg.questions.bias import FAVOURED, bias
 from btdagg.questions.evaluate import evaluate
 from btdagg.questions.systems import BEST, estimate_systems
@@ -264,6 +265,12 @@ def write_result(report: ReportFolder, result: Result, *part: str, folded: bool 
     title = ": ".join([result.heading, *([key_of(part)] if part else [])])
     report.section(result.table().name, title, f"{result.sentence()}.")
     report.add_result(result, folded=folded)
+
+
+def write_agreement(report: ReportFolder, study: Study) -> None:
+    """Write how often judges agree with themselves and with people."""
+    with report.skipping("agreement"):
+        write_result(report, agreement(study.votes, study.labels), folded=True)
 
 
 def write_biases(report: ReportFolder, study: Study) -> None:

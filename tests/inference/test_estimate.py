@@ -1,0 +1,189 @@
+"""Estimates: intervals by formulas, p-values that agree with them, and several together."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import btdagg
+from btdagg.inference.estimate import Together, combined, jackknifed
+from btdagg.inference.label_means import labelled_mean
+from btdagg.inference.sample import LabelledSample
+
+
+def sample_of(groups):
+    return LabelledSample.of(np.ones(len(groups)), groups, len(groups), "new", None)
+
+
+def mean_of(values, ends=(0.0, 1.0), groups=None):
+    groups = np.arange(len(values)) if groups is None else groups
+    return labelled_mean(np.asarray(values, float), sample_of(groups), ends)
+
+
+def wilson(p, n, z):
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return centre - half, centre + half
+
+
+def test_a_share_has_wilsons_interval_by_students_t():
+    values = np.arange(40) % 4 == 0
+    mean = mean_of(values)
+    n = 0.25 * 0.75 / (values.var(ddof=1) / 40)
+    assert mean.interval(0.9) == pytest.approx((0.25, *wilson(0.25, n, stats.t.ppf(0.95, 39))))
+
+
+def test_without_ends_it_is_students_t():
+    values = np.random.default_rng(0).normal(size=30)
+    mean = mean_of(values, (-np.inf, np.inf))
+    test = stats.ttest_1samp(values, 0.1)
+    interval = test.confidence_interval(0.95)
+    assert mean.interval() == pytest.approx((values.mean(), *interval))
+    assert mean.pvalue(0.1) == pytest.approx(test.pvalue)
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0, 0, 1), (1, 0, 1), (0.5, -1, 1)])
+def test_where_all_groups_are_alike_a_share_of_others_may_not_be(value, low, high):
+    mean = mean_of(np.full(20, value), (low, high))
+    t = stats.t.ppf(0.975, 19)
+    unlike = t**2 / (20 + t**2)
+    expected = value - unlike * (value - low), value + unlike * (high - value)
+    assert mean.interval()[1:] == pytest.approx(expected)
+    if value == low:  # Wilson's interval of a share of none
+        assert mean.interval().high == pytest.approx(wilson(0, 20, t)[1])
+
+
+def drawn_estimates():
+    rng = np.random.default_rng(1)
+    groups = np.arange(60) // 3
+    a, b = rng.random((2, 60)) < [[0.7], [0.5]]
+    means = {"share": mean_of(a, groups=groups), "all": mean_of(np.ones(12))}
+    means["grade"] = mean_of(rng.integers(1, 6, 25), (1, 5))
+    means["difference"] = means["share"] - mean_of(b, groups=groups)
+    means["with a constant"] = means["share"] - means["all"]
+    means["unbounded"] = mean_of(rng.normal(0.3, 1, 15), (-np.inf, np.inf))
+    counts = rng.multinomial(6, [0.3, 0.2, 0.5], 200)
+    labels = np.where(np.arange(200) < 50, btdagg.majority_vote(counts), np.nan)
+    found = btdagg.estimate(counts, labels)
+    means["allowance"] = found.compared("win rate", None)
+    return means
+
+
+@pytest.mark.parametrize(("name", "estimate"), drawn_estimates().items())
+def test_an_interval_excludes_what_the_p_value_does(name, estimate):
+    interval = estimate.interval(0.5)
+    for end in (interval.low, interval.high):
+        if end in estimate.ends:
+            continue
+        assert estimate.pvalue(end) == pytest.approx(0.5, abs=1e-6), name
+    for level in (0.6, 0.9, 0.99):
+        low, high = estimate.interval(level)[1:]
+        for null in np.linspace(*np.clip(estimate.ends, -3, 3), 41):
+            is_outside = null < low - 1e-9 or null > high + 1e-9
+            assert is_outside == (estimate.pvalue(null) < 1 - level - 1e-9), (name, null)
+
+
+def test_a_difference_allows_for_groups_that_are_shared():
+    rng = np.random.default_rng(2)
+    groups = np.arange(40)
+    shared = rng.normal(size=40)
+    a, b = shared + rng.normal(size=(2, 40)) * 0.3
+    ends = -np.inf, np.inf
+    difference = mean_of(a, ends) - mean_of(b, ends)
+    assert difference.error == pytest.approx((a - b).std(ddof=1) / 40**0.5)
+    np.testing.assert_allclose(
+        difference.influence, mean_of(a - b, ends, groups).influence, atol=1e-12
+    )
+    apart = mean_of(a, ends) - mean_of(b, ends, groups + 40)
+    assert apart.error > 2 * difference.error
+    same = mean_of(a, (-5, 5)) - mean_of(a, (-5, 5))
+    assert same.interval() == pytest.approx((0, 0, 0), abs=1e-3)
+
+
+def test_slopes_are_those_of_the_delta_method():
+    a, b = (mean_of(np.arange(50) % k == 0) for k in (2, 5))
+    ratio = combined([(1 / b.value, a), (-a.value / b.value**2, b)], a.value / b.value, (0, np.inf))
+    assert ratio.value == 2.5
+    slopes = np.array([1 / b.value, -a.value / b.value**2])
+    influence = slopes @ [a.influence, b.influence]
+    assert ratio.variance == pytest.approx(influence @ influence)
+    assert ratio.interval().low < 2.5 < ratio.interval().high
+
+
+def test_a_function_of_sums_is_jackknifed_by_group():
+    rng = np.random.default_rng(3)
+    groups = np.arange(90) // 3
+    columns = np.column_stack([rng.random(90), rng.random(90) + 1])
+    sums = np.stack([np.bincount(groups, column) for column in columns.T], axis=1)
+    ratio = jackknifed(lambda s: s[:, 0] / s[:, 1], sums, np.full(30, 3.0), (0, 1))
+    without = [columns[groups != g, 0].sum() / columns[groups != g, 1].sum() for g in range(30)]
+    assert ratio.value == pytest.approx(columns[:, 0].sum() / columns[:, 1].sum())
+    spread = 29 / 30 * ((np.array(without) - ratio.value) ** 2).sum()
+    assert ratio.variance == pytest.approx(spread)
+    assert ratio.freedom == pytest.approx(29)
+    only = jackknifed(lambda s: s[:, 0] / s[:, 1], sums[:1], np.ones(1), (0, 1))
+    assert np.isnan(only.variance)
+    assert only.interval()[1:] == (0, 1)
+
+
+def independent(k, n=200):
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(k, n)) + 0.2
+    return [mean_of(v, (-np.inf, np.inf), np.arange(n) + n * j) for j, v in enumerate(values)]
+
+
+@pytest.mark.parametrize("k", [2, 5, 20])
+def test_independent_estimates_together_hold_as_sidak_says(k):
+    together = Together(independent(k))
+    assert together.level(0.95) == pytest.approx(0.95 ** (1 / k), abs=0.1 * 0.05 / k)
+    assert together.pvalue(0.01) == pytest.approx(1 - 0.99**k, rel=0.1)
+
+
+def test_estimates_that_share_their_errors_are_one():
+    (estimate,) = independent(1)
+    together = Together([estimate] * 8)
+    assert together.level(0.95) == pytest.approx(0.95, abs=0.005)
+    assert together.pvalue(0.03) == pytest.approx(0.03, abs=0.005)
+    assert Together([estimate]).level(0.9) == 0.9
+    assert Together([]).pvalue(0.2) == 0.2
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+def test_together_intervals_exclude_what_the_p_values_do(level):
+    estimates = independent(6)
+    together = Together(estimates)
+    own = together.level(level)
+    assert level < own <= 1 - (1 - level) / 6 + 1e-12
+    for estimate in estimates:
+        for null in np.linspace(-0.1, 0.5, 200):
+            _, low, high = estimate.interval(own)
+            is_outside = null < low - 1e-9 or null > high + 1e-9
+            assert is_outside == (together.pvalue(estimate.pvalue(null)) < 1 - level - 1e-12)
+
+
+@pytest.mark.soak
+def test_differences_of_five_equal_parts_hold_together():
+    held = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        by, gold = np.arange(400) % 5, rng.choice([-1.0, 0, 1], 400)
+        chances = np.array([[0.5, 0.3, 0.2], [0.25, 0.5, 0.25], [0.2, 0.3, 0.5]])
+        counts = np.array([rng.multinomial(4, chances[int(g) + 1]) for g in gold])
+        labels = np.where(rng.permutation(400) < 150, gold, np.nan)
+        found = btdagg.estimate(counts, labels, by=by).differences.values()
+        held.append(all(d["net win rate"].low <= 0 <= d["net win rate"].high for d in found))
+    assert np.mean(held) > 0.95 - 2.33 * np.sqrt(0.95 * 0.05 / 300)
+
+
+@pytest.mark.parametrize("population", ["new", "finite"])
+def test_shares_add_up_and_a_win_rate_is_made_of_them(population):
+    rng = np.random.default_rng(5)
+    gold = rng.choice([-1, 0, 1], 500, p=[0.3, 0.3, 0.4])
+    seen = gold[:, None] + rng.normal(0, 1.2, (500, 8))
+    votes = np.where(np.abs(seen) < 0.6, 0, np.sign(seen))
+    counts = np.stack([(votes == side).sum(axis=1) for side in (-1, 0, 1)], axis=1)
+    labels = np.where(np.arange(500) < 80, gold, np.nan)
+    found = btdagg.estimate(counts, labels, population=population).estimates
+    a, tie, b, net, rate = (found[n].value for n in ("A", "tie", "B", "net win rate", "win rate"))
+    assert found["A"].weight > 0.3
+    assert a + tie + b == pytest.approx(1, abs=1e-12)
+    assert (net, rate) == (pytest.approx(a - b), pytest.approx(a + tie / 2))
