@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -13,61 +14,56 @@ import uvicorn
 from btdagg._util.errors import reworded
 from btdagg._util.numbers import as_integer
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_GRACE = 0.1  # seconds for requests on connections that were accepted last
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server that calls `tell` when it has started, and a signal would end it."""
+class DrainingServer(uvicorn.Server):
+    """A uvicorn server that calls `tell` when it has started, and drains before a signal ends it.
+
+    Draining calls `drains` and goes on for `drain` seconds, which a second signal cuts short.
+    """
 
     def __init__(
         self,
         config: uvicorn.Config,
-        tell: Callable[[], object],
-        drain: float,
-        drains: Callable[[], object] | None,
+        tell: Callable[[DrainingServer], object],
+        drain: float = 0.0,
+        drains: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(config)
         self._tell, self._drain, self._drains = tell, drain, drains
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.TimerHandle | None = None
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the loop; uvicorn would raise them again once it is done."""
+        yield
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for number in SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self.handle_exit, number, None)
         await super().startup(sockets)
-        self._loop = asyncio.get_running_loop()
-        self._tell()
+        self._tell(self)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Go on for a while after the first signal."""
         drain, self._drain = self._drain, 0.0
-        if not drain or self._loop is None:
-            if self._end is not None:
-                self._end.cancel()  # or it would be a second signal, which ends at once
-            super().handle_exit(sig, frame)
+        self._drains()
+        if drain:
+            loop = asyncio.get_running_loop()
+            self._end = loop.call_later(drain, super().handle_exit, sig, frame)
             return
-        if self._drains is not None:
-            self._drains()
-        self._end = self._loop.call_later(drain, super().handle_exit, sig, frame)
-        self._loop.call_soon_threadsafe(lambda: None)  # wakes the loop, which then knows of it
+        if self._end is not None:
+            self._end.cancel()  # or it would be a second signal, which ends at once
+        super().handle_exit(sig, frame)
 
-
-def serve(
-    config: uvicorn.Config,
-    listening: socket.socket,
-    tell: Callable[[], object],
-    drain: float = 0.0,
-    drains: Callable[[], object] | None = None,
-) -> None:
-    """Answer until SIGINT or SIGTERM, then finish what was accepted; `tell` that it has begun.
-
-    It goes on for `drain` seconds after the signal, and says so to `drains`.
-    """
-    # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
-    before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
-    try:
-        _Server(config, tell, drain, drains).run([listening])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and read what the last clients have sent, before the rest is closed."""
+        for listening in (*self.servers, *(sockets or ())):
+            listening.close()
+        await asyncio.sleep(_GRACE)
+        await super().shutdown(sockets)
 
 
 def bound(host: str, port: int) -> socket.socket:

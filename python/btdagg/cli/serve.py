@@ -21,6 +21,7 @@ def serve(
             metavar="SECONDS", help="Go on so long after SIGTERM, while /readyz answers 503."
         ),
     ] = 0.0,
+    workers: Annotated[int, typer.Option(help="Processes that answer.")] = 1,
 ) -> None:
     """Serve decisions over HTTP: POST /v1/decide with a JSON or Arrow body.
 
@@ -33,4 +34,4 @@ def serve(
     """
     from btdagg.serve import run
 
-    run(model, host=host, port=port, token=os.environ.get(TOKEN), drain=drain)
+    run(model, host=host, port=port, token=os.environ.get(TOKEN), drain=drain, workers=workers)
