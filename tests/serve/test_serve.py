@@ -1,6 +1,8 @@
 """The HTTP scorer: answers, refusals, shutdown, load."""
 
+import asyncio
 import http.client
+import itertools
 import json
 import os
 import re
@@ -10,8 +12,10 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import polars as pl
@@ -25,6 +29,7 @@ from pydantic import ValidationError
 from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale
 from btdagg._util.files import digest_of
 from btdagg._util.listening import bound
+from btdagg._util.workers import Workers
 from btdagg.serve import create_app
 from btdagg.serve.bodies import ARROW, JSON, ServedModel, write_stream
 from btdagg.votes import Provenance
@@ -45,6 +50,7 @@ class Scorer:
         MODEL.save(self.model)
         self.log = folder / "log"
         environment = {k: v for k, v in os.environ.items() if k != "BTDAGG_SERVE_TOKEN"}
+        environment["TMPDIR"] = str(folder)
         if token is not None:
             environment["BTDAGG_SERVE_TOKEN"] = token
         command = [*PROGRAM, "serve", self.model, "--port", "0", *options]
@@ -68,6 +74,19 @@ class Scorer:
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+
+    def served(self):
+        return json.loads(self.ask("GET", "/readyz")[1]).get("model")
+
+    def eventually(self, condition):
+        start = time.monotonic()
+        while not condition():
+            assert time.monotonic() < start + 60, self.log.read_text()
+            time.sleep(0.02)
+
+    def workers(self):
+        """Numbers of all processes that have answered, in the order of their starts."""
+        return [int(pid) for pid in re.findall(r"server process \[(\d+)\]", self.log.read_text())]
 
     def close(self):
         self.process.kill()
@@ -522,6 +541,8 @@ def test_bad_arguments_are_refused(cli, tmp_path):
             "port is 99999, expected an integer of at most 65535",
         ),
         ([tmp_path / "a.json", "--host", "no such host"], "cannot listen on 'no such host'"),
+        ([tmp_path / "a.json", "--workers", "0"], "--workers is 0, expected an integer of at"),
+        ([tmp_path / "none.json", "--workers", "2"], "none.json"),
     ):
         status, _, err = cli("serve", *arguments)
         assert status == 2
@@ -613,16 +634,7 @@ def test_another_model_takes_the_place_of_the_one_that_is_served():
 def test_a_model_file_is_loaded_anew_and_at_the_end_the_server_drains(tmp_path):
     scorer = Scorer(tmp_path, None, "--drain", "2")
     try:
-
-        def served():
-            return json.loads(scorer.ask("GET", "/readyz")[1]).get("model")
-
-        def eventually(condition):
-            start = time.monotonic()
-            while not condition():
-                assert time.monotonic() < start + 30, scorer.log.read_text()
-                time.sleep(0.05)
-
+        served, eventually = scorer.served, scorer.eventually
         assert served() == digest_of(MODEL)
         other = DavidsonModel(0.5, 1.0, 0.25)
         other.save(scorer.model)
@@ -671,6 +683,101 @@ def test_a_second_signal_ends_a_drain_and_what_was_accepted_is_answered(tmp_path
         assert time.monotonic() < start + 40
     finally:
         scorer.close()
+
+
+@contextmanager
+def stopped(pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    yield
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
+def ask_until_refused(scorer, answers):
+    """Ask over connections that are kept open, and over new ones, until nobody listens."""
+    body, headers = json.dumps({"counts": COUNTS}), {"content-type": JSON}
+    for number in itertools.count():
+        connection = http.client.HTTPConnection("127.0.0.1", scorer.port, timeout=30)
+        try:
+            connection.connect()
+        except OSError:
+            return
+        try:
+            for _ in range(1 + number % 5):
+                connection.request("POST", "/v1/decide", body, headers)
+                response = connection.getresponse()
+                response.read()
+                answers.append(response.status)
+                if response.will_close:
+                    break
+        except (OSError, http.client.HTTPException) as error:
+            answers.append(error)
+        connection.close()
+
+
+def test_workers_have_one_model_and_one_account_and_lose_no_request_at_the_end(tmp_path):
+    scorer = Scorer(tmp_path, None, "--workers", "2", "--drain", "0.3")
+    try:
+        first, second = scorer.workers()
+        body, headers = json.dumps({"counts": COUNTS}), {"content-type": JSON}
+        for other, n_requests in ((first, 2), (second, 3)):
+            with stopped([other]):
+                for _ in range(n_requests):
+                    assert scorer.ask("POST", "/v1/decide", body, headers)[0] == 200
+        model = DavidsonModel(0.5, 1.0, 0.25)
+        model.save(scorer.model)
+        scorer.process.send_signal(signal.SIGHUP)
+        scorer.eventually(lambda: digest_of(model) in scorer.log.read_text())
+        for other in (first, second):
+            with stopped([other]):
+                scorer.eventually(lambda: scorer.served() == digest_of(model))
+        scorer.model.unlink()
+
+        os.kill(first, signal.SIGKILL)
+        scorer.eventually(lambda: len(scorer.workers()) == 3)
+        assert f"worker {first} ended with status -9" in scorer.log.read_text()
+        with stopped([second]):
+            assert scorer.served() == digest_of(model)
+            metrics = scorer.ask("GET", "/metrics")[1].decode()
+        assert "btdagg_items_total 15.0" in metrics
+        assert 'btdagg_requests_total{path="/v1/decide",status="200"} 5.0' in metrics
+
+        answers = []
+        clients = [Thread(target=ask_until_refused, args=(scorer, answers)) for _ in range(4)]
+        for client in clients:
+            client.start()
+        scorer.eventually(lambda: len(answers) > 20)
+        scorer.process.send_signal(signal.SIGTERM)
+        for client in clients:
+            client.join()
+        assert set(answers) == {200}
+        assert scorer.process.wait(60) == 0
+        log = scorer.log.read_text()
+        assert "Traceback" not in log
+        assert log.count("listening on") == 1
+        assert not [*tmp_path.glob("btdagg-metrics-*")]
+    finally:
+        scorer.close()
+
+
+def test_workers_that_cannot_start_are_an_error_and_without_a_parent_they_end(tmp_path):
+    with (
+        bound("127.0.0.1", 0) as listening,
+        pytest.raises(ChildProcessError, match="ended before it could answer"),
+    ):
+        asyncio.run(Workers(2, print, MODEL, listening).run(lambda: None))
+    scorer = Scorer(tmp_path, None, "--workers", "2")
+    scorer.close()
+
+    def is_listening():
+        try:
+            scorer.connect().close()
+        except OSError:
+            return False
+        return True
+
+    scorer.eventually(lambda: not is_listening())
 
 
 @pytest.mark.soak

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 import uvicorn
@@ -16,7 +16,7 @@ from btdagg._util.numbers import as_integer
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_GRACE = 0.1  # seconds for requests on connections that were accepted last
+_GRACE = 0.1  # seconds for the requests of those who have connected last
 
 
 class DrainingServer(uvicorn.Server):
@@ -59,11 +59,24 @@ class DrainingServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, and read what the last clients have sent, before the rest is closed."""
+        """Stop listening, answer who has connected before, and close the rest."""
+        accepted = []
+        for listening in sockets or ():
+            with suppress(OSError):  # nobody waits any more
+                while True:  # of whom the system knows, and the loop does not yet
+                    accepted.append(listening.accept()[0])
         for listening in (*self.servers, *(sockets or ())):
             listening.close()
+        for connection in accepted:
+            connection.setblocking(False)
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
         await asyncio.sleep(_GRACE)
         await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        state = self.lifespan.state
+        return protocol(config=self.config, server_state=self.server_state, app_state=state)
 
 
 def bound(host: str, port: int) -> socket.socket:

@@ -96,7 +96,7 @@ class Workers(Generic[Value]):
             self._replace(pipe)
             return
         self._ready.add(pipe)
-        if not self._is_up and len(self._ready) == self._number:
+        if not (self._is_up or self._is_ending) and len(self._ready) == self._number:
             self._is_up = True
             self._started()
 
@@ -108,7 +108,7 @@ class Workers(Generic[Value]):
         ending, was_ready = f"worker {process.pid} ended", pipe in self._ready
         self._ready.discard(pipe)
         if process.exitcode or not self._is_ending:
-            _log.error("%s with status %s", ending, process.exitcode)
+            _log.error("%s with status %s", ending, process.exitcode)  # minus a signal's number
         if self._is_ending:
             if not self._processes and not self._ended.done():
                 self._ended.set_result(None)
