@@ -777,7 +777,7 @@ def test_workers_that_cannot_start_are_an_error_and_without_a_parent_they_end(tm
             return False
         return True
 
-    scorer.eventually(lambda: not is_listening())
+    scorer.eventually(lambda: not is_listening() and not [*tmp_path.glob("btdagg-metrics-*")])
 
 
 @pytest.mark.soak

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -17,6 +17,7 @@ from btdagg._util.numbers import as_integer
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _GRACE = 0.1  # seconds for the requests of those who have connected last
+_PAUSE = 1.0  # seconds until another attempt to accept
 
 
 class DrainingServer(uvicorn.Server):
@@ -35,6 +36,7 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._tell, self._drain, self._drains = tell, drain, drains
         self._end: asyncio.TimerHandle | None = None
+        self._accepting: set[asyncio.Task[object]] = set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -44,8 +46,37 @@ class DrainingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         for number in SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, self.handle_exit, number, None)
-        await super().startup(sockets)
+        await super().startup([])
+        for listening in sockets or ():
+            listening.setblocking(False)
+            self._listen(listening)
         self._tell(self)
+
+    def _listen(self, listening: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> bool:
+        """Accept one client; the loop's own server would leave none to the other workers."""
+        loop = asyncio.get_running_loop()
+        try:
+            client, _ = listening.accept()
+        except (BlockingIOError, ConnectionError):  # another worker was faster, or the client left
+            return False
+        except OSError:  # too many open files, say
+            loop.remove_reader(listening)
+            loop.call_later(_PAUSE, self._listen, listening)
+            return False
+        client.setblocking(False)
+        task = loop.create_task(loop.connect_accepted_socket(self._protocol, client))
+        self._accepting.add(task)  # the loop has only a weak reference
+        task.add_done_callback(self._accepting.discard)
+        return True
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        state = self.lifespan.state
+        return protocol(config=self.config, server_state=self.server_state, app_state=state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         drain, self._drain = self._drain, 0.0
@@ -60,23 +91,13 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, answer who has connected before, and close the rest."""
-        accepted = []
         for listening in sockets or ():
-            with suppress(OSError):  # nobody waits any more
-                while True:  # of whom the system knows, and the loop does not yet
-                    accepted.append(listening.accept()[0])
-        for listening in (*self.servers, *(sockets or ())):
+            asyncio.get_running_loop().remove_reader(listening)
+            while self._accept(listening):
+                pass
             listening.close()
-        for connection in accepted:
-            connection.setblocking(False)
-            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
         await asyncio.sleep(_GRACE)
         await super().shutdown(sockets)
-
-    def _protocol(self) -> asyncio.Protocol:
-        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
-        state = self.lifespan.state
-        return protocol(config=self.config, server_state=self.server_state, app_state=state)
 
 
 def bound(host: str, port: int) -> socket.socket:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable
@@ -130,6 +132,9 @@ def _work(
     _log_all()
     app = create_app(model, token=token, max_body=max_body)
     _answer(app, listening, drain, lambda server: obey(pipe, server, app.state.scorer.use))
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():  # which would have removed it
+        shutil.rmtree(os.environ[METRICS_FOLDER], ignore_errors=True)
 
 
 def _load(path: Path | str) -> _Model:
