@@ -7,11 +7,14 @@ bears. Four fifths of the time the server is restarted by SIGTERM: a request of 
 something has to be answered. In the last fifth it is killed: there an answer may be lost, but none
 be wrong. Prints JSON. `--smoke` takes 10 seconds, `--minutes` says how many otherwise. `--rows`
 sends one Arrow body of so many rows instead, and measures its seconds and the server's memory.
+`--workers` measures requests per second of so many workers: bodies of one item, over connections
+that two processes keep open.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
 import json
 import multiprocessing
@@ -69,12 +72,15 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="10 seconds")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rows", type=int, help="of one Arrow body, such as 10_000_000")
+    parser.add_argument("--workers", type=int, nargs="+", help="numbers of workers, such as 1 2")
     parser.add_argument("--clients", type=int, default=6, help="connections of the load")
     given = parser.parse_args()
     seconds = 10.0 if given.smoke else 60 * given.minutes
     with tempfile.TemporaryDirectory() as folder:
         if given.rows:
             found = one_body(Path(folder), given.rows)
+        elif given.workers:
+            found = {n: per_second(Path(folder), n, given.clients, seconds) for n in given.workers}
         else:
             found = measured(Path(folder), seconds, given.clients)
         print(json.dumps(found, indent=2))
@@ -161,7 +167,12 @@ class Server:
     """`btdagg serve` as a process."""
 
     def __init__(
-        self, port: int, folder: Path, model: DavidsonModel = MODEL, max_body: int = MAX_BODY
+        self,
+        port: int,
+        folder: Path,
+        model: DavidsonModel = MODEL,
+        max_body: int = MAX_BODY,
+        workers: int = 1,
     ) -> None:
         self.log = (folder / f"log-{time.monotonic_ns()}").open("w+")
         file = folder / f"{digest_of(model)}.json"
@@ -169,7 +180,7 @@ class Server:
         code = (
             "import os, sys; from btdagg import DavidsonModel; from btdagg.serve import run;"
             f"run(DavidsonModel.load(sys.argv[1]), port={port}, max_body={max_body},"
-            " token=os.environ['BTDAGG_SERVE_TOKEN'])"
+            f" workers={workers}, token=os.environ['BTDAGG_SERVE_TOKEN'])"
         )
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, str(file)],
@@ -215,6 +226,41 @@ def one_connection(
     connection.close()
     server.stop(signal.SIGTERM)
     return times
+
+
+def per_second(folder: Path, n_workers: int, n_clients: int, seconds: float) -> dict[str, Any]:
+    port = free_port()
+    server = Server(port, folder, workers=n_workers)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        counts = pool.starmap(ask_often, [(port, -(-n_clients // 2), seconds)] * 2)
+    server.stop(signal.SIGTERM)
+    return {"clients": 2 * -(-n_clients // 2), "per_second": round(sum(counts) / seconds)}
+
+
+def ask_often(port: int, n_clients: int, seconds: float) -> int:
+    """Number of answers to clients that each wait for one answer before they ask again."""
+    body = json.dumps(COUNTS)
+    head = f"POST /v1/decide HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    request = (head + body).encode()
+
+    async def client(end: float) -> int:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        n_answers = 0
+        while time.monotonic() < end:
+            writer.write(request)
+            answer = await reader.readuntil(b"}")
+            if not answer.startswith(b"HTTP/1.1 200 "):
+                raise RuntimeError(answer)
+            n_answers += 1
+        writer.close()
+        return n_answers
+
+    async def clients() -> int:
+        end = time.monotonic() + seconds
+        return sum(await asyncio.gather(*(client(end) for _ in range(n_clients))))
+
+    return asyncio.run(clients())
 
 
 class Load:

@@ -1,6 +1,8 @@
 """The HTTP scorer: answers, refusals, shutdown, load."""
 
+import asyncio
 import http.client
+import itertools
 import json
 import os
 import re
@@ -10,8 +12,10 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import polars as pl
@@ -25,13 +29,13 @@ from pydantic import ValidationError
 from btdagg import Covariate, DavidsonModel, GradeModel, InputError, Scale
 from btdagg._util.files import digest_of
 from btdagg._util.listening import bound
+from btdagg._util.workers import Workers
 from btdagg.serve import create_app
-from btdagg.serve.bodies import ARROW, Requests, write_stream
+from btdagg.serve.bodies import ARROW, JSON, ServedModel, write_stream
 from btdagg.votes import Provenance
 
 MODEL = DavidsonModel(1.2, 2.0, 0.8)
-REQUESTS = Requests(MODEL)
-JSON = "application/json"
+SERVED = ServedModel(MODEL)
 PROGRAM = [sys.executable, "-c", "from btdagg.cli import main; main()"]
 HEAD = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n"
 SECRET = {"Authorization": "Bearer secret"}
@@ -46,6 +50,7 @@ class Scorer:
         MODEL.save(self.model)
         self.log = folder / "log"
         environment = {k: v for k, v in os.environ.items() if k != "BTDAGG_SERVE_TOKEN"}
+        environment["TMPDIR"] = str(folder)
         if token is not None:
             environment["BTDAGG_SERVE_TOKEN"] = token
         command = [*PROGRAM, "serve", self.model, "--port", "0", *options]
@@ -69,6 +74,19 @@ class Scorer:
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+
+    def served(self):
+        return json.loads(self.ask("GET", "/readyz")[1]).get("model")
+
+    def eventually(self, condition):
+        start = time.monotonic()
+        while not condition():
+            assert time.monotonic() < start + 60, self.log.read_text()
+            time.sleep(0.02)
+
+    def workers(self):
+        """Numbers of all processes that have answered, in the order of their starts."""
+        return [int(pid) for pid in re.findall(r"server process \[(\d+)\]", self.log.read_text())]
 
     def close(self):
         self.process.kill()
@@ -177,7 +195,7 @@ def test_a_stream_that_lies_about_its_lengths_is_refused_or_read():
             damaged = bytearray(_STREAM)
             struct.pack_into("<q", damaged, place, value)
             try:
-                items = REQUESTS.read_arrow(bytes(damaged))
+                items = SERVED.read(bytes(damaged), ARROW)
             except InputError:
                 continue
             n_read += 1
@@ -193,11 +211,11 @@ def test_a_stream_that_was_cut_anywhere_is_refused(client):
         for row in COUNTS[:2]:
             stream.write_batch(pa.record_batch([[count] for count in row], schema))
     whole = out.getvalue().to_pybytes()
-    assert REQUESTS.read_arrow(whole).counts.tolist() == COUNTS[:2]
+    assert SERVED.read(whole, ARROW).counts.tolist() == COUNTS[:2]
     looks_whole = []
     for length in range(len(whole)):
         with pytest.raises(InputError) as caught:
-            REQUESTS.read_arrow(whole[:length])
+            SERVED.read(whole[:length], ARROW)
         if "mark" in str(caught.value):
             looks_whole.append(length)
     empty = stream_of(schema.empty_table())
@@ -208,7 +226,7 @@ def test_a_stream_that_was_cut_anywhere_is_refused(client):
     assert posted(client, empty).status_code == posted(client, whole).status_code == 200
     for rest in (whole, b"\n", bytes(8)):
         with pytest.raises(InputError, match="no end-of-stream mark"):
-            REQUESTS.read_arrow(whole + rest)
+            SERVED.read(whole + rest, ARROW)
 
 
 def test_compressed_streams_are_refused_before_they_unfold(client):
@@ -217,7 +235,7 @@ def test_compressed_streams_are_refused_before_they_unfold(client):
     body = stream_of(pa.table(dict.fromkeys(("minus", "tie", "plus"), zeros)), options=options)
     before = pa.default_memory_pool().max_memory()
     with pytest.raises(InputError, match="body: the batches are compressed"):
-        REQUESTS.read_arrow(body)
+        SERVED.read(body, ARROW)
     assert pa.default_memory_pool().max_memory() == before
     few = pa.table({"minus": [0], "tie": [1], "plus": [11]})
     assert refusal(client, stream_of(few, options=options))[0] == 422
@@ -235,7 +253,7 @@ def test_a_stream_of_other_messages_is_refused():
     end = _STREAM[-8:]
     for body in (batch + schema, schema + schema + batch, schema + dictionary + batch, b""):
         with pytest.raises(InputError, match="body: not an Arrow IPC stream"):
-            REQUESTS.read_arrow(body + end)
+            SERVED.read(body + end, ARROW)
 
 
 json_values = st.recursive(
@@ -249,7 +267,7 @@ names = st.sampled_from(["item", "vote", "minus", "tie", "plus", "counts", "samp
 @given(st.dictionaries(names, json_values, max_size=5))
 def test_any_json_is_read_or_refused(value):
     try:
-        items = REQUESTS.read_json(json.dumps(value).encode())
+        items = SERVED.read(json.dumps(value).encode(), JSON)
         MODEL.decide(items.counts)
     except (InputError, ValidationError):
         return
@@ -261,12 +279,17 @@ def test_any_json_is_read_or_refused(value):
     [
         ({"counts": [[1, 2, 3], [1, -2, 3]]}, "counts[1][1]: "),
         ({"minus": [1], "tie": [1]}, "plus: "),
-        ({"counts": [], "vote": []}, "body: expected counts, or minus, tie and plus, or "),
+        (
+            {"counts": [], "vote": []},
+            "body: got counts, vote, expected either counts, or minus and ",
+        ),
         ({"item": ["a", "b"], "vote": [1, "Z"]}, "body, row 2, column vote: "),
         ({"item": ["a"], "vote": [True]}, "vote[0]: "),
         ({"item": ["\ud800"], "vote": [1]}, "body: "),
-        ({"counts": [[1, 2, 3]], "tie": [1]}, "tie: not allowed with counts, expected only"),
-        ({"counts": [[1, 2, 3]] * 2, "item": ["x", 2]}, "item: expected all texts or all whole"),
+        ({"counts": [[1, 2, 3]], "tie": [1]}, "body: got counts, tie, expected either"),
+        ({"counts": [[1, 2, 3]], "judge": ["x"]}, "judge: not allowed with counts, expected only"),
+        ({"counts": [[1, 2, 3]] * 2, "item": ["x", 2]}, "item[1]: Input should be a valid string"),
+        ({"item": ["x", "y"], "vote": [1]}, "item has 2 rows, expected 1 as in vote"),
         ({"Z" * 50_000: []}, "Z"),
     ],
 )
@@ -398,8 +421,8 @@ def test_grades_are_decided_by_counts_scores_and_rows(grader):
         ({"item": ["x", "y"], "score": [1, None]}, "counts[1] holds no votes"),
         ({"counts": [[1, 2, 3]]}, "counts[0]: List should have at least 5 items"),
         ({"minus": [1], "tie": [0], "plus": [1]}, "minus: Extra inputs"),
-        ({"1": [1], "2": [1], "4": [1], "5": [0]}, "3: expected a column of counts"),
-        ({}, "body: expected counts, or 1, 2, 3, 4 and 5, or item and score"),
+        ({"1": [1], "2": [1], "4": [1], "5": [0]}, "3: missing, expected 1 and 2 and 3"),
+        ({}, "body: got no columns, expected either counts, or 1 and 2 and"),
     ],
 )
 def test_bad_grades_are_422_and_no_grade_in_the_middle(grader, body, message):
@@ -465,7 +488,10 @@ def test_bodies_without_covariates_or_with_others_are_refused_by_name(told, mess
     nan = '{"counts": [[0, 1, 3]], "standing": [NaN], "price": [1]}'
     assert refusal(knowing, nan, JSON) == (422, "standing[0]: Input should be a finite number")
     table = {"minus": [0], "tie": [1], "plus": [3], "standing": [float("nan")], "price": [1.0]}
-    assert refusal(knowing, stream_of(pa.table(table))) == (422, "standing[0]: expected a number")
+    assert refusal(knowing, stream_of(pa.table(table))) == (
+        422,
+        "standing[0] is nan, expected a number",
+    )
     votes = {"item": ["x"], "vote": ["A"]}
     expected = "vote: the model has covariates, expected counts of each item"
     assert refusal(knowing, json.dumps(votes), JSON) == (422, expected)
@@ -481,7 +507,7 @@ def test_health_metrics_and_description(client):
     assert "no/such" not in text
     described = client.get("/openapi.json").text
     refs = set(re.findall(r'"#/components/schemas/(\w+)"', described))
-    assert refs == {"Body", "DecidedItems", "Error", "ServedModel"}
+    assert refs == {"Body", "DecidedItems", "Error"}
     assert refs <= set(json.loads(described)["components"]["schemas"])
     assert "swagger" in client.get("/docs").text
 
@@ -515,6 +541,8 @@ def test_bad_arguments_are_refused(cli, tmp_path):
             "port is 99999, expected an integer of at most 65535",
         ),
         ([tmp_path / "a.json", "--host", "no such host"], "cannot listen on 'no such host'"),
+        ([tmp_path / "a.json", "--workers", "0"], "--workers is 0, expected an integer of at"),
+        ([tmp_path / "none.json", "--workers", "2"], "none.json"),
     ):
         status, _, err = cli("serve", *arguments)
         assert status == 2
@@ -606,16 +634,7 @@ def test_another_model_takes_the_place_of_the_one_that_is_served():
 def test_a_model_file_is_loaded_anew_and_at_the_end_the_server_drains(tmp_path):
     scorer = Scorer(tmp_path, None, "--drain", "2")
     try:
-
-        def served():
-            return json.loads(scorer.ask("GET", "/readyz")[1]).get("model")
-
-        def eventually(condition):
-            start = time.monotonic()
-            while not condition():
-                assert time.monotonic() < start + 30, scorer.log.read_text()
-                time.sleep(0.05)
-
+        served, eventually = scorer.served, scorer.eventually
         assert served() == digest_of(MODEL)
         other = DavidsonModel(0.5, 1.0, 0.25)
         other.save(scorer.model)
@@ -664,6 +683,101 @@ def test_a_second_signal_ends_a_drain_and_what_was_accepted_is_answered(tmp_path
         assert time.monotonic() < start + 40
     finally:
         scorer.close()
+
+
+@contextmanager
+def stopped(pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    yield
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
+def ask_until_refused(scorer, answers):
+    """Ask over connections that are kept open, and over new ones, until nobody listens."""
+    body, headers = json.dumps({"counts": COUNTS}), {"content-type": JSON}
+    for number in itertools.count():
+        connection = http.client.HTTPConnection("127.0.0.1", scorer.port, timeout=30)
+        try:
+            connection.connect()
+        except OSError:
+            return
+        try:
+            for _ in range(1 + number % 5):
+                connection.request("POST", "/v1/decide", body, headers)
+                response = connection.getresponse()
+                response.read()
+                answers.append(response.status)
+                if response.will_close:
+                    break
+        except (OSError, http.client.HTTPException) as error:
+            answers.append(error)
+        connection.close()
+
+
+def test_workers_have_one_model_and_one_account_and_lose_no_request_at_the_end(tmp_path):
+    scorer = Scorer(tmp_path, None, "--workers", "2", "--drain", "0.3")
+    try:
+        first, second = scorer.workers()
+        body, headers = json.dumps({"counts": COUNTS}), {"content-type": JSON}
+        for other, n_requests in ((first, 2), (second, 3)):
+            with stopped([other]):
+                for _ in range(n_requests):
+                    assert scorer.ask("POST", "/v1/decide", body, headers)[0] == 200
+        model = DavidsonModel(0.5, 1.0, 0.25)
+        model.save(scorer.model)
+        scorer.process.send_signal(signal.SIGHUP)
+        scorer.eventually(lambda: digest_of(model) in scorer.log.read_text())
+        for other in (first, second):
+            with stopped([other]):
+                scorer.eventually(lambda: scorer.served() == digest_of(model))
+        scorer.model.unlink()
+
+        os.kill(first, signal.SIGKILL)
+        scorer.eventually(lambda: len(scorer.workers()) == 3)
+        assert f"worker {first} ended with status -9" in scorer.log.read_text()
+        with stopped([second]):
+            assert scorer.served() == digest_of(model)
+            metrics = scorer.ask("GET", "/metrics")[1].decode()
+        assert "btdagg_items_total 15.0" in metrics
+        assert 'btdagg_requests_total{path="/v1/decide",status="200"} 5.0' in metrics
+
+        answers = []
+        clients = [Thread(target=ask_until_refused, args=(scorer, answers)) for _ in range(4)]
+        for client in clients:
+            client.start()
+        scorer.eventually(lambda: len(answers) > 20)
+        scorer.process.send_signal(signal.SIGTERM)
+        for client in clients:
+            client.join()
+        assert set(answers) == {200}
+        assert scorer.process.wait(60) == 0
+        log = scorer.log.read_text()
+        assert "Traceback" not in log
+        assert log.count("listening on") == 1
+        assert not [*tmp_path.glob("btdagg-metrics-*")]
+    finally:
+        scorer.close()
+
+
+def test_workers_that_cannot_start_are_an_error_and_without_a_parent_they_end(tmp_path):
+    with (
+        bound("127.0.0.1", 0) as listening,
+        pytest.raises(ChildProcessError, match="ended before it could answer"),
+    ):
+        asyncio.run(Workers(2, print, MODEL, listening).run(lambda: None))
+    scorer = Scorer(tmp_path, None, "--workers", "2")
+    scorer.close()
+
+    def is_listening():
+        try:
+            scorer.connect().close()
+        except OSError:
+            return False
+        return True
+
+    scorer.eventually(lambda: not is_listening() and not [*tmp_path.glob("btdagg-metrics-*")])
 
 
 @pytest.mark.soak

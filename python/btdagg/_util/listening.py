@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -13,61 +14,90 @@ import uvicorn
 from btdagg._util.errors import reworded
 from btdagg._util.numbers import as_integer
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_GRACE = 0.1  # seconds for the requests of those who have connected last
+_PAUSE = 1.0  # seconds until another attempt to accept
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server that calls `tell` when it has started, and a signal would end it."""
+class DrainingServer(uvicorn.Server):
+    """A uvicorn server that calls `tell` when it has started, and drains before a signal ends it.
+
+    Draining calls `drains` and goes on for `drain` seconds, which a second signal cuts short.
+    """
 
     def __init__(
         self,
         config: uvicorn.Config,
-        tell: Callable[[], object],
-        drain: float,
-        drains: Callable[[], object] | None,
+        tell: Callable[[DrainingServer], object],
+        drain: float = 0.0,
+        drains: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(config)
         self._tell, self._drain, self._drains = tell, drain, drains
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.TimerHandle | None = None
+        self._accepting: set[asyncio.Task[object]] = set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the loop; uvicorn would raise them again once it is done."""
+        yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._loop = asyncio.get_running_loop()
-        self._tell()
+        for number in SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self.handle_exit, number, None)
+        await super().startup([])
+        for listening in sockets or ():
+            listening.setblocking(False)
+            self._listen(listening)
+        self._tell(self)
+
+    def _listen(self, listening: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> bool:
+        """Accept one client; the loop's own server would leave none to the other workers."""
+        loop = asyncio.get_running_loop()
+        try:
+            client, _ = listening.accept()
+        except (BlockingIOError, ConnectionError):  # another worker was faster, or the client left
+            return False
+        except OSError:  # too many open files, say
+            loop.remove_reader(listening)
+            loop.call_later(_PAUSE, self._listen, listening)
+            return False
+        client.setblocking(False)
+        task = loop.create_task(loop.connect_accepted_socket(self._protocol, client))
+        self._accepting.add(task)  # the loop has only a weak reference
+        task.add_done_callback(self._accepting.discard)
+        return True
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        state = self.lifespan.state
+        return protocol(config=self.config, server_state=self.server_state, app_state=state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Go on for a while after the first signal."""
         drain, self._drain = self._drain, 0.0
-        if not drain or self._loop is None:
-            if self._end is not None:
-                self._end.cancel()  # or it would be a second signal, which ends at once
-            super().handle_exit(sig, frame)
+        self._drains()
+        if drain:
+            loop = asyncio.get_running_loop()
+            self._end = loop.call_later(drain, super().handle_exit, sig, frame)
             return
-        if self._drains is not None:
-            self._drains()
-        self._end = self._loop.call_later(drain, super().handle_exit, sig, frame)
-        self._loop.call_soon_threadsafe(lambda: None)  # wakes the loop, which then knows of it
+        if self._end is not None:
+            self._end.cancel()  # or it would be a second signal, which ends at once
+        super().handle_exit(sig, frame)
 
-
-def serve(
-    config: uvicorn.Config,
-    listening: socket.socket,
-    tell: Callable[[], object],
-    drain: float = 0.0,
-    drains: Callable[[], object] | None = None,
-) -> None:
-    """Answer until SIGINT or SIGTERM, then finish what was accepted; `tell` that it has begun.
-
-    It goes on for `drain` seconds after the signal, and says so to `drains`.
-    """
-    # uvicorn raises the signal again once it is done; a shutdown that was asked for is no failure.
-    before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
-    try:
-        _Server(config, tell, drain, drains).run([listening])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, answer who has connected before, and close the rest."""
+        for listening in sockets or ():
+            asyncio.get_running_loop().remove_reader(listening)
+            while self._accept(listening):
+                pass
+            listening.close()
+        await asyncio.sleep(_GRACE)
+        await super().shutdown(sockets)
 
 
 def bound(host: str, port: int) -> socket.socket:

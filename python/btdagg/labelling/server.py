@@ -20,7 +20,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from btdagg._core import InputError
-from btdagg._util.listening import bound, place_of, serve
+from btdagg._util.listening import DrainingServer, bound, place_of
 from btdagg._util.wording import in_line
 from btdagg.report.markup import asset, script_hash
 from btdagg.votes.scale import PAIRWISE, POINTWISE, Mode
@@ -156,8 +156,8 @@ def serve_labels(
         server_header=False,
         proxy_headers=False,
     )
-    shown = f"https://{behind_proxy}" if behind_proxy else f"http://{place}"
-    serve(config, listening, lambda: say(f"{shown}/?token={access.token}"))
+    origin = f"https://{behind_proxy}" if behind_proxy else f"http://{place}"
+    DrainingServer(config, lambda _: say(f"{origin}/?token={access.token}")).run([listening])
 
 
 def label_app(session: Session, access: Access, follow: Callable[[], object]) -> FastAPI:

@@ -5,40 +5,37 @@ from __future__ import annotations
 import hmac
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
-import pyarrow as pa
-from fastapi import FastAPI, HTTPException, Query, Request, Response, Security
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import to_json
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 
 from btdagg import __version__
 from btdagg._util.errors import InputError, forbid
-from btdagg._util.files import digest_of
-from btdagg.questions.decisions import decided_columns, unknown_in
-from btdagg.serve.bodies import ARROW, DecidedItems, RequestItems, Requests, write_stream
+from btdagg.serve.bodies import ARROW, JSON, DecidedItems, ServedModel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from btdagg.model.davidson import DavidsonModel
     from btdagg.model.grades import GradeModel
 
 MAX_BODY = 16 << 20
-JSON = "application/json"
-MODEL_HEADER = "x-btdagg-model"
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # read by prometheus_client, before it is imported
 
 _SMALL = 1 << 14  # bytes of a body up to which another thread costs more than the work itself
 _LONGEST = 500  # characters of a message, which may quote what came
-_NO_NAMES = ("query", "str", "constrained-int")
+_NO_NAMES = ("query", "str", "constrained-int", "list[str]", "list[constrained-int]")
 
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(HTTPBearer(auto_error=False))]
 
@@ -59,71 +56,36 @@ class Error(BaseModel):
     detail: str
 
 
-class ServedModel(BaseModel):
-    """The model by its digest: of pairs, or of grades, which has cuts and a scale."""
-
-    model: str
-    beta: float
-    eta0: float | None = None
-    gamma: float | None = None
-    alpha: float | None = None
-    kappa: float | None = None
-    usual_votes: float | None = None
-    cuts: list[float] | None = None
-    scale: dict[str, Any] | None = None
-    label_scale: dict[str, Any] | None = None
-    covariates: list[dict[str, Any]] | None = None
-    provenance: dict[str, Any] | None
-
-
+_REFUSALS = {
+    401: "The bearer token is missing or wrong.",
+    413: "The body is too large.",
+    415: "The body is neither JSON nor an Arrow stream.",
+    422: "Bad input; the message names the field and the row.",
+    503: "It will end soon.",
+}
 _BINARY = {ARROW: {"schema": {"type": "string", "format": "binary"}}}
-_UNAUTHORIZED: dict[int | str, Any] = {
-    401: {"model": Error, "description": "The bearer token is missing or wrong."}
-}
-_DECIDE: dict[str, Any] = {
-    "response_class": Response,
-    "responses": {
-        200: {"model": DecidedItems, "content": _BINARY, "description": "Decisions."},
-        413: {"model": Error, "description": "The body is too large."},
-        415: {"model": Error, "description": "The body is neither JSON nor an Arrow stream."},
-        422: {"model": Error, "description": "Bad input; the message names the field and the row."},
-    },
-    "openapi_extra": {
-        "requestBody": {
-            "required": True,
-            "content": {JSON: {"schema": {"$ref": "#/components/schemas/Body"}}, **_BINARY},
-        }
-    },
-}
+_BODY = {JSON: {"schema": {"$ref": "#/components/schemas/Body"}}, **_BINARY}
 
 
-class Served(NamedTuple):
-    """A model, as requests see it from their beginning to their end."""
-
-    model: DavidsonModel | GradeModel
-    decider: DavidsonModel | GradeModel  # without its origin, of which it would warn
-    requests: Requests
-    digest: str
+def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Error, "description": _REFUSALS[status]} for status in statuses}
 
 
 class Scorer:
     """What an application serves; it is in `app.state.scorer`."""
 
-    served: Served
+    served: ServedModel
     is_draining = False
 
-    def __init__(self, app: FastAPI, model: DavidsonModel | GradeModel) -> None:
+    def __init__(self, app: FastAPI) -> None:
         self._app = app
-        self.use(model)
 
     def use(self, model: DavidsonModel | GradeModel) -> None:
         """Serve a model from the next request on."""
-        self.served = Served(
-            model, replace(model, provenance=None), Requests(model), digest_of(model)
-        )
+        self.served = ServedModel(model)
         # The description is kept by the application.
         schemas = self._app.openapi()["components"]["schemas"]
-        schemas["Body"] = self.served.requests.body.model_json_schema()
+        schemas["Body"] = self.served.body.model_json_schema()
 
 
 def create_app(
@@ -145,15 +107,12 @@ def create_app(
     """
     is_empty = token is not None and not token.strip()
     forbid(is_empty, "token is empty, expected a text", "token")
-    workers = anyio.CapacityLimiter(os.cpu_count() or 1)
-    registry = CollectorRegistry()
+    threads = anyio.CapacityLimiter(os.cpu_count() or 1)
+    registry = collected = CollectorRegistry()
+    if METRICS_FOLDER in os.environ:
+        collected = CollectorRegistry()
+        MultiProcessCollector(collected)  # type: ignore[no-untyped-call]
     decided = Counter("btdagg_items", "Items decided.", registry=registry)
-
-    def authorized(credentials: Credentials) -> None:
-        shown = "" if credentials is None else credentials.credentials
-        if not hmac.compare_digest(shown.encode(), (token or "").encode()):
-            raise HTTPException(401, "no valid bearer token", {"www-authenticate": "Bearer"})
-
     app = FastAPI(
         title="btdagg",
         version=__version__,
@@ -161,40 +120,27 @@ def create_app(
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.add_middleware(_Measured, registry=registry)
-    secured: dict[str, Any] = {} if token is None else {"dependencies": [Security(authorized)]}
-    refusals: dict[int | str, Any] = {} if token is None else _UNAUTHORIZED
+    scorer = app.state.scorer = Scorer(app)
+    app.add_middleware(_Measured, scorer=scorer, registry=registry)
 
-    def answer(served: Served, items: RequestItems, media: str, probabilities: bool) -> bytes:
-        model, decider, _, digest = served
-        counts, votes, covariates = items.counts, items.votes, items.covariates
-        warnings = unknown_in(covariates)
-        if model.provenance is not None and len(counts):
-            how: Any = {"fewer": False, "scale": model.scale}
-            warnings += model.provenance.differences(counts, votes, **how)
-        if media == ARROW:
-            columns: dict[str, Any] = {} if items.ids is None else {"item": items.ids}
-            if votes is not None:
-                columns |= dict(zip(model.scale.columns, counts.T, strict=True))
-            columns |= decided_columns(
-                decider, counts, probabilities=probabilities, covariates=covariates
-            )
-            return write_stream(columns, digest, warnings)
-        chances = decider.predict_proba(counts, covariates=covariates) if probabilities else None
-        values = {
-            "model": digest,
-            "items": items.ids if items.ids is None else pa.array(items.ids).to_pylist(),
-            "counts": None if votes is None else counts.tolist(),
-            "n_missing": None if votes is None else votes.n_missing,
-            "labels": decider.decide(counts, covariates=covariates).tolist(),
-            "probabilities": None if chances is None else chances.tolist(),
-            "warnings": warnings or None,
-        }
-        return to_json({name: value for name, value in values.items() if value is not None})
+    def authorize(credentials: Credentials) -> None:
+        shown = "" if credentials is None else credentials.credentials
+        if not hmac.compare_digest(shown.encode(), (token or "").encode()):
+            raise HTTPException(401, "no valid bearer token", {"www-authenticate": "Bearer"})
 
-    decide_responses = {**_DECIDE["responses"], **refusals}
+    secured = APIRouter()
+    if token is not None:
+        secured = APIRouter(dependencies=[Security(authorize)], responses=_refusals(401))
 
-    @app.post("/v1/decide", **{**_DECIDE, "responses": decide_responses}, **secured)
+    @secured.post(
+        "/v1/decide",
+        response_class=Response,
+        responses={
+            200: {"model": DecidedItems, "content": _BINARY, "description": "Decisions."},
+            **_refusals(413, 415, 422),
+        },
+        openapi_extra={"requestBody": {"required": True, "content": _BODY}},
+    )
     async def decide(request: Request, query: Annotated[DecideQuery, Query()]) -> Response:
         """Decide the label of every item, given its counts or its votes.
 
@@ -202,7 +148,11 @@ def create_app(
         of counts for each vote, or `item`, `score`. The answer is of the same kind unless the
         Accept header names the other.
         """
-        body = await _body_of(request, max_body)
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > max_body:
+                raise HTTPException(413, f"body is larger than {max_body} bytes")
         sent = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if sent not in (JSON, ARROW):
             raise HTTPException(415, f"content type {sent!r}, expected {JSON} or {ARROW}")
@@ -211,36 +161,35 @@ def create_app(
         served = scorer.served
 
         def work() -> tuple[bytes, int]:
-            read = served.requests.read_json if sent == JSON else served.requests.read_arrow
-            items = read(body)
-            return answer(served, items, media, query.probabilities), len(items.counts)
+            items = served.read(bytes(body), sent)
+            answer = served.answer(items, media, probabilities=query.probabilities)
+            return answer, len(items.counts)
 
         if len(body) <= _SMALL:
             content, n_items = work()
         else:
-            content, n_items = await anyio.to_thread.run_sync(work, limiter=workers)
+            content, n_items = await anyio.to_thread.run_sync(work, limiter=threads)
         decided.inc(n_items)
-        return Response(content, media_type=media, headers={MODEL_HEADER: served.digest})
+        return Response(content, media_type=media, headers={"x-btdagg-model": served.digest})
 
-    @app.get("/v1/model", response_model_exclude_unset=True, responses=refusals, **secured)
-    async def show_model() -> ServedModel:
+    @secured.get("/v1/model")
+    async def show_model() -> dict[str, Any]:
         """Show the model: its digest, its numbers and what it was fitted to."""
-        model, decider, _, digest = scorer.served
-        origin = None if model.provenance is None else model.provenance.as_dict()
-        return ServedModel(model=digest, **decider.as_dict(), provenance=origin)
+        model, digest = scorer.served.model, scorer.served.digest
+        return {"model": digest, "provenance": None, **model.as_dict()}
 
-    @app.get("/metrics", response_class=Response, responses=refusals, **secured)
+    @secured.get("/metrics", response_class=Response)
     async def show_metrics() -> Response:
-        """Show counters and times, for Prometheus."""
+        """Show counters and times, for Prometheus: of all workers together."""
         media = "text/plain; version=0.0.4; charset=utf-8"
-        return Response(generate_latest(registry), media_type=media)
+        return Response(generate_latest(collected), media_type=media)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
         """Whether the server answers."""
         return {"status": "ok"}
 
-    @app.get("/readyz", responses={503: {"model": Error, "description": "It will end soon."}})
+    @app.get("/readyz", responses=_refusals(503))
     async def readyz() -> dict[str, str]:
         """Whether to send it requests: not once it was told to end."""
         if scorer.is_draining:
@@ -262,17 +211,9 @@ def create_app(
     async def gone(_: Request, __: ClientDisconnect) -> Response:
         return Response(status_code=400)  # which nobody reads
 
-    scorer = app.state.scorer = Scorer(app, model)
+    app.include_router(secured)
+    scorer.use(model)
     return app
-
-
-async def _body_of(request: Request, max_body: int) -> bytes:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > max_body:
-            raise HTTPException(413, f"body is larger than {max_body} bytes")
-    return bytes(body)
 
 
 def _place(loc: Sequence[str | int]) -> str:
@@ -286,8 +227,8 @@ def _refused(detail: str) -> JSONResponse:
 
 
 class _Measured:
-    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, scorer: Scorer, registry: CollectorRegistry) -> None:
+        self._app, self._scorer = app, scorer
         labels = ["path", "status"]
         self._requests = Counter("btdagg_requests", "Requests.", labels, registry=registry)
         self._seconds = Histogram(
@@ -299,7 +240,10 @@ class _Measured:
 
         async def with_status(message: Message) -> None:
             nonlocal status
-            status = message.get("status", status)
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if self._scorer.is_draining:  # so that no connection is closed amid a request
+                    MutableHeaders(scope=message)["connection"] = "close"
             await send(message)
 
         try:

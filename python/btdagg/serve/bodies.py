@@ -1,4 +1,4 @@
-"""Bodies of requests and answers: JSON checked by pydantic, and Arrow streams."""
+"""Bodies of requests and answers of a model: JSON checked by pydantic, and Arrow streams."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import io
 import json
 import struct
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
+from pydantic_core import to_json
 
 from btdagg._util.errors import InputError, forbid, reworded
-from btdagg._util.validation import same_length
-from btdagg.questions.decisions import covariates_in
+from btdagg._util.files import digest_of
+from btdagg._util.validation import require_rows, same_length
+from btdagg.questions.decisions import covariates_in, decided_columns, unknown_in
 from btdagg.votes import read_table
 from btdagg.votes.items import Items
 from btdagg.votes.standings import columns_needed
@@ -26,10 +29,9 @@ if TYPE_CHECKING:
     from btdagg.model.grades import GradeModel
 
 ARROW = "application/vnd.apache.arrow.stream"
+JSON = "application/json"
 
-_OF_VOTES = ("sample", "order", "judge")
 _TEXTS = ("system", "response")
-
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # the mark at the end of a stream
 
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -40,17 +42,13 @@ class DecidedItems(BaseModel):
     """Decisions, item by item."""
 
     model: str = Field(description="Digest of the model that decided.")
-    items: list[str] | list[int] | None = Field(
-        None, description="Ids of the items, if the request had any."
-    )
+    items: list[str] | list[int] | None = Field(None, description="Ids, if the request had any.")
     counts: list[list[int]] | None = Field(None, description="If the request had votes.")
     n_missing: int | None = Field(None, description="Number of missing votes.")
     labels: list[Literal[-1, 0, 1]] | list[float] = Field(
         description="-1 (B is better), 0 (tie), 1 (A is better); or grades."
     )
-    probabilities: list[list[float]] | None = Field(
-        None, description="Probabilities of -1, 0, 1, or of the grades."
-    )
+    probabilities: list[list[float]] | None = Field(None, description="Of -1, 0, 1, or of grades.")
     warnings: list[str] | None = Field(
         None, description="Differences between these items and those that the model was fitted to."
     )
@@ -60,137 +58,142 @@ class RequestItems(NamedTuple):
     """Counts of items, their ids and covariates, and the votes if they came one by one."""
 
     counts: Any
-    ids: list[Any] | pa.Array | None
+    ids: list[Any] | pl.Series | None
     votes: Votes | None
     covariates: Mapping[str, Any] | None
 
 
-class Requests:
-    """Reads the bodies that a model decides: counts of each item, or a vote in each row."""
+class ServedModel:
+    """A model, and the columns that it decides: counts of each item, or a vote in each row.
+
+    Attributes
+    ----------
+    body : type
+        What a JSON body has to be; an Arrow stream has the same columns, but for `counts`.
+    """
 
     def __init__(self, model: DavidsonModel | GradeModel) -> None:
-        self.model, self.scale = model, model.scale
-        self._sides = tuple(model.scale.columns)
+        self.model, self.digest = model, digest_of(model)
+        self.decider = replace(model, provenance=None)  # of which it would warn
+        strength = "none" if model.provenance is None else model.provenance.strength
         facts = columns_needed(model)
-        self._texts = [n for n in facts if n.removesuffix("_a").removesuffix("_b") in _TEXTS]
-        self._numbers = [name for name in facts if name not in self._texts]
-        self._forms = {"counts": ("counts", "item", *facts)}
-        self._forms[self._sides[0]] = (*self._sides, "item", *facts)
-        self._vote = model.scale.mode.column
-        # A row of a single vote has neither.
-        strength = "" if model.provenance is None else model.provenance.strength
         self._counts_only = "covariates" if facts else ""
         if strength not in ("", "none"):
             self._counts_only = "vote strength"
-        if not self._counts_only:
-            self._forms[self._vote] = ("item", self._vote, *_OF_VOTES)
-        self.body = self._body()
-
-    def _body(self) -> type[BaseModel]:
-        sides = self._sides
+        sides, self._vote = tuple(model.scale.columns), model.scale.mode.column
         row: Any = Annotated[list[_Count], Field(min_length=len(sides), max_length=len(sides))]
-        vote: Any = (str | float | None, "Null is a missing score.")
-        if self.scale.mirrored:
-            vote = (
-                str | _Integer | None,
-                "-1, 0, 1, or B, tie, A; null is a missing vote, not a tie.",
-            )
-        kinds: dict[str, Any] = {
-            "counts": (row, f"Counts of each item: {', '.join(sides)}."),
-            "item": (str | _Integer, "All texts, or all integers."),
-            "sample": (_Integer, None),
-            "order": (str, "AB or BA."),
-            "judge": (str, None),
-            **dict.fromkeys(sides, (_Count, None)),
-            self._vote: vote,
-            **dict.fromkeys(self._numbers, (FiniteFloat, "A covariate, or what it is made of.")),
-            **dict.fromkeys(self._texts, (str, "What a covariate is made of.")),
+        vote: Any = (list[str | float | None], "Null is a missing score.")
+        if model.scale.mirrored:
+            meaning = "-1, 0, 1, or B, tie, A; null is a missing vote, not a tie."
+            vote = (list[str | _Integer | None], meaning)
+        number, text = (list[FiniteFloat], "Of a covariate."), (list[str], "Of a covariate.")
+        self._facts = {
+            name: text if name.removesuffix("_a").removesuffix("_b") in _TEXTS else number
+            for name in facts
         }
-        fields: Any = {}
-        for name, described in kinds.items():
-            kind: Any = described[0]
-            fields[name] = list[kind] | None, Field(None, description=described[1])
-        return create_model("Body", __config__=ConfigDict(extra="forbid", strict=True), **fields)
+        columns: dict[str, tuple[Any, str | None]] = {
+            "counts": (list[row], f"Counts of each item: {', '.join(sides)}."),
+            **dict.fromkeys(sides, (list[_Count], None)),
+            "item": (list[str] | list[_Integer], "All texts, or all integers."),
+            self._vote: vote,
+            "sample": (list[_Integer], None),
+            "order": (list[str], "AB or BA."),
+            "judge": (list[str], None),
+            **self._facts,
+        }
+        # Columns that a body needs, and those that it may have beside them.
+        self._forms: dict[tuple[str, ...], tuple[str, ...]] = {
+            ("counts",): ("item", *facts),
+            sides: ("item", *facts),
+        }
+        if not self._counts_only:  # a row of a single vote has neither
+            self._forms["item", self._vote] = ("sample", "order", "judge")
+        fields: Any = {
+            name: (kind | None, Field(None, description=description))
+            for name, (kind, description) in columns.items()
+        }
+        strict = ConfigDict(extra="forbid", strict=True)
+        self.body: type[BaseModel] = create_model("Body", __config__=strict, **fields)
 
-    def read_json(self, body: bytes) -> RequestItems:
-        """Read a JSON body."""
-        read = self.body.model_validate_json(body or b"null")
-        return self._items(read.model_dump(exclude_none=True))
-
-    def read_arrow(self, body: bytes) -> RequestItems:
-        """Read an Arrow stream, which has columns as JSON has lists, but for `counts`."""
-        frame = read_stream(body, self.body.model_fields.keys() - {"counts"})
-        return self._items({column.name: column for column in frame})
-
-    def _items(self, columns: dict[str, Any]) -> RequestItems:
-        sides, forms = self._sides, self._forms
-        forbid(
-            self._counts_only != "" and self._vote in columns,
-            f"{self._vote}: the model has {self._counts_only}, expected counts of each item",
-        )
-        got = columns.keys() & forms.keys()
-        if len(got) != 1:
-            texts = {"counts": "counts", self._vote: f"item and {self._vote}"}
-            texts[sides[0]] = f"{', '.join(sides[:-1])} and {sides[-1]}"
-            raise InputError(f"body: expected {', or '.join(texts[form] for form in forms)}")
-        (form,) = got
-        for name in columns:
-            if name not in forms[form]:
-                raise InputError(
-                    f"{name}: not allowed with {form}, expected only {', '.join(forms[form])}"
-                )
-        ids = columns.get("item")
-        forbid(
-            ids is not None and not _are_ids(ids),
-            "item: expected all texts or all whole numbers, none missing",
-        )
-        if form == self._vote:
-            return self._of_votes(columns)
-        counts: np.ndarray[Any, Any]
-        if form == "counts":
-            counts = np.array(columns["counts"], dtype=np.float64).reshape(-1, len(sides))
+    def read(self, body: bytes, media: str) -> RequestItems:
+        """Read a body of a media type, `JSON` or `ARROW`."""
+        columns: dict[str, Any]
+        if media == ARROW:
+            frame = read_stream(body, self.body.model_fields.keys() - {"counts"})
+            columns = {column.name: column for column in frame}
+            ids = columns.get("item", pl.Series([""]))
+            is_id = ids.dtype == pl.String or ids.dtype.is_integer()
+            message = "item: expected all texts or all whole numbers, none missing"
+            forbid(not is_id or ids.null_count(), message)
         else:
-            for name in sides:
-                forbid(name not in columns, f"{name}: expected a column of counts")
-                same_length(name, len(columns[name]), sides[0], len(columns[sides[0]]))
-            counts = np.column_stack([np.asarray(columns[name]) for name in sides])
-        if not len(counts):
-            counts = counts.astype(np.int64)  # an empty list has no type
-        if ids is not None:
-            same_length("item", len(ids), "counts", len(counts))
-        counts = Items(counts=counts, scale=self.scale).by_judge
-        covariates = covariates_in(self._facts(columns, len(counts)), self.model, counts, "body")
-        ids = ids.to_arrow() if isinstance(ids, pl.Series) else ids
-        return RequestItems(counts, ids, None, covariates)
-
-    def _of_votes(self, columns: dict[str, Any]) -> RequestItems:
-        try:
-            votes = read_votes(read_table(columns, []), scale=self.scale)
+            fields = self.body.model_validate_json(body or b"null")
+            columns = {name: values for name, values in fields if values is not None}
+        form, scale = self._form_of(columns), self.model.scale
+        if form[-1] == self._vote:
+            votes = read_votes(read_table(columns, [], name="body"), scale=scale)
             ids, counts = votes.counts()
-        except InputError as error:
-            raise InputError(str(error).replace("data frame", "body", 1)) from None
-        return RequestItems(counts, ids.tolist(), votes, None)
+            return RequestItems(counts, ids.tolist(), votes, None)
+        if form == ("counts",):
+            counts = np.array(columns["counts"], dtype=np.float64).reshape(-1, len(scale.columns))
+        else:
+            counts = np.column_stack([np.asarray(columns[name]) for name in form])
+        counts = Items(counts=counts, scale=scale).by_judge
+        covariates = covariates_in(self._facts_of(columns), self.model, counts, "body")
+        return RequestItems(counts, columns.get("item"), None, covariates)
 
-    def _facts(self, columns: Mapping[str, Any], n_items: int) -> dict[str, Any]:
+    def _form_of(self, columns: Mapping[str, Any]) -> tuple[str, ...]:
+        message = f"{self._vote}: the model has {self._counts_only}, expected counts of each item"
+        forbid(self._counts_only and self._vote in columns, message)
+        forms = [form for form in self._forms if {*form} - {"item"} & columns.keys()]
+        names = ", ".join(columns) or "no columns"
+        expected = ", or ".join(" and ".join(form) for form in self._forms)
+        forbid(len(forms) != 1, f"body: got {names}, expected either {expected}")
+        (form,) = forms
+        for name in form:
+            forbid(name not in columns, f"{name}: missing, expected {' and '.join(form)}")
+        allowed = (*form, *self._forms[form])
+        for name, column in columns.items():
+            message = f"{name}: not allowed with {form[-1]}, expected only {', '.join(allowed)}"
+            forbid(name not in allowed, message)
+            same_length(name, len(column), form[-1], len(columns[form[-1]]))
+        return form
+
+    def _facts_of(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         facts: dict[str, Any] = {}
-        for name in (*self._numbers, *self._texts):
-            if name not in columns:
-                continue
-            same_length(name, len(columns[name]), "counts", n_items)
+        for name in self._facts.keys() & columns.keys():
+            kind: Any = str if self._facts[name][0] == list[str] else np.float64
             with reworded(ValueError, f"{name}: expected numbers"):
-                kind: Any = str if name in self._texts else np.float64
-                values = np.array(columns[name], dtype=kind)
-            if name in self._numbers and (bad := np.flatnonzero(~np.isfinite(values))).size:
-                raise InputError(f"{name}[{bad[0]}]: expected a number")
-            facts[name] = values
+                facts[name] = np.array(columns[name], dtype=kind)
+            if kind is not str:
+                require_rows(np.isfinite(facts[name]), facts[name], name, "a number")
         return facts
 
-
-def _are_ids(column: list[Any] | pl.Series) -> bool:
-    if isinstance(column, pl.Series):
-        is_text = column.dtype == pl.String
-        return (is_text or column.dtype.is_integer()) and not column.null_count()
-    return len(set(map(type, column))) <= 1
+    def answer(self, items: RequestItems, media: str, *, probabilities: bool) -> bytes:
+        """Decide items, in a body of a media type."""
+        counts, ids, votes, covariates = items
+        scale, provenance = self.model.scale, self.model.provenance
+        warnings = unknown_in(covariates)
+        if provenance is not None and len(counts):
+            warnings += provenance.differences(counts, votes, fewer=False, scale=scale)
+        decided = decided_columns(
+            self.decider, counts, probabilities=probabilities, covariates=covariates
+        )
+        if media == ARROW:
+            columns: dict[str, Any] = {} if ids is None else {"item": pl.Series(ids).to_arrow()}
+            if votes is not None:
+                columns |= dict(zip(scale.columns, counts.T, strict=True))
+            return write_stream(columns | decided, self.digest, warnings)
+        labels, _ = decided.pop("label"), decided.pop("mean", None)
+        values = {
+            "model": self.digest,
+            "items": None if ids is None else list(ids),
+            "counts": None if votes is None else counts.tolist(),
+            "n_missing": None if votes is None else votes.n_missing,
+            "labels": labels.tolist(),
+            "probabilities": np.column_stack([*decided.values()]).tolist() if decided else None,
+            "warnings": warnings or None,
+        }
+        return to_json({name: value for name, value in values.items() if value is not None})
 
 
 def read_stream(body: bytes, names: Set[str]) -> pl.DataFrame:
@@ -209,7 +212,7 @@ def read_stream(body: bytes, names: Set[str]) -> pl.DataFrame:
         for message in pa.ipc.MessageReader.open_stream(source):
             end = source.tell()
             forbid(
-                message.type == "record batch" and _is_compressed(message),
+                message.type == "record batch" and _is_compressed(message.metadata.to_pybytes()),
                 "body: the batches are compressed; write the Arrow stream without compression",
             )
         forbid(body[end:] != _END, "body: no end-of-stream mark; was it cut off?")
@@ -217,20 +220,13 @@ def read_stream(body: bytes, names: Set[str]) -> pl.DataFrame:
         table.validate(full=True)  # offsets that point elsewhere would crash the process
         # Without its metadata: polars panics if it is not UTF-8.
         return pl.DataFrame(pa.Table.from_arrays(table.columns, names=table.column_names))
-    except (
-        pa.ArrowException,
-        struct.error,
-        OSError,
-        UnicodeError,
-        pl.exceptions.PolarsError,
-    ) as error:
-        raise InputError(f"body: not an Arrow IPC stream: {error}") from None
+    except (pa.ArrowException, struct.error, OSError, UnicodeError, pl.exceptions.PolarsError) as e:
+        raise InputError(f"body: not an Arrow IPC stream: {e}") from None
 
 
-def _is_compressed(message: pa.Message) -> bool:
+def _is_compressed(metadata: bytes) -> bool:
     """Whether a record batch names a codec, with which a few bytes may unfold into gigabytes."""
     # pyarrow reads the header without saying, so it is looked up as FlatBuffers lays it out.
-    metadata = message.metadata.to_pybytes()
 
     def field_of(table: int, number: int) -> int:
         """Place of a field of a table, 0 where it is not set."""
