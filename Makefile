@@ -98,7 +98,7 @@ wheel: $(VENV)-wheel/.installed
 lint: $(VENV)/.lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	for folder in benches examples/rust_service; do (cd $$folder && cargo fmt --check \
+	for folder in benches examples/rust_service examples/rust_wasm; do (cd $$folder && cargo fmt --check \
 	  && cargo clippy --target-dir "$(abspath target)" --all-targets --locked -- -D warnings) || exit 1; done
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check .

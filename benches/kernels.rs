@@ -61,6 +61,30 @@ fn decide_u8(bencher: Bencher) {
     per_item(bencher, || model.decide_into(&rows[..], &mut labels, Execution::single()));
 }
 
+/// As fast as the counts can be read on one thread.
+#[divan::bench]
+fn decide_peer_sum_i64(bencher: Bencher) {
+    let rows = rows::<i64>();
+    per_item(bencher, || rows.as_flattened().iter().fold(0_i64, |sum, n| sum.wrapping_add(*n)));
+}
+
+/// The loop that is written by hand for counts that are known to be below 16.
+#[divan::bench(types = [i64, u8])]
+fn decide_peer_loop<T: From<u8> + TryInto<usize> + Copy>(bencher: Bencher) {
+    let model = model();
+    let table: Vec<i8> = (0..1 << 12)
+        .map(|place| model.decide(Counts::whole(place >> 8, place >> 4 & 15, place & 15)).value())
+        .collect();
+    let table: [i8; 1 << 12] = table.try_into().expect("as many");
+    let (rows, mut labels) = (rows::<T>(), vec![0_i8; N_ITEMS]);
+    per_item(bencher, || {
+        for (row, label) in rows.iter().zip(&mut labels) {
+            let [minus, tie, plus] = row.map(|count| count.try_into().unwrap_or(0));
+            *label = table[(minus << 8 | tie << 4 | plus) % table.len()];
+        }
+    });
+}
+
 #[divan::bench]
 fn decide_counts(bencher: Bencher) {
     let whole = |[minus, tie, plus]: [u64; 3]| Counts::whole(minus, tie, plus);

@@ -475,6 +475,7 @@ pub(crate) fn check_smoothing(alpha: f64, kappa: f64) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CountRow;
 
     #[test]
     fn wrong_constants_are_named() {
@@ -497,6 +498,34 @@ mod tests {
             model.decide_into(&rows[..], &mut labels, execution).unwrap();
             assert_eq!(labels, direct);
         }
+    }
+
+    #[test]
+    fn large_counts_among_small_ones_are_decided_wherever_they_are() {
+        fn check<T: crate::CountValue + From<u8> + std::fmt::Debug>(large: T) {
+            let small =
+                |i: usize| [i % 13, i / 13 % 7, i * i % 11].map(|n| T::from(n.to_le_bytes()[0]));
+            let counts = |row: [T; 3]| row.counts(0).unwrap();
+            for row in [0, 1, 15, 16, 63, 64, 100, 4095, 4096, 4113, 8191, 9_000, 9_006] {
+                // Each has tables of its own, none of which is made yet.
+                let model = Model::new(0.9, 1.4, 0.7).unwrap();
+                let mut rows: Vec<[T; 3]> = (0..9_007).map(small).collect();
+                rows[row][row % 3] = large;
+                let (mut labels, mut p) = (vec![Label::Tie; 9_007], vec![[0.0; 3]; 9_007]);
+                model.decide_into(&rows[..], &mut labels, Execution::single()).unwrap();
+                model.probabilities_into(&rows[..], &mut p, Execution::single()).unwrap();
+                for ((&row, label), p) in rows.iter().zip(labels).zip(p) {
+                    assert_eq!(label, model.decide(counts(row)), "{row:?}");
+                    assert_eq!(p, model.probabilities(counts(row)), "{row:?}");
+                }
+            }
+        }
+        check(16_i64);
+        check(1_i64 << 40);
+        check(200_u8);
+        check(31_u16);
+        check(2.5_f32);
+        check(1e300);
     }
 
     #[test]

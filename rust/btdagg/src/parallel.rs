@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::Error;
 
-/// Rows that are handled as one block: small enough for the first-level cache.
+/// Rows that are handled as one block: small enough for the second-level cache.
 pub(crate) const BLOCK: usize = 4096;
 
 /// Blocks between two looks at whether to stop.
