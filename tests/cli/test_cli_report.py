@@ -97,8 +97,8 @@ def test_a_report_has_every_section_that_the_votes_allow(cli, folder):
     found = described(folder / "out")
     assert found["status"] == "complete"
     assert [section["name"] for section in found["sections"]] == [
-        "estimates", "scores", "votes", "calibration", "parameters", "labels", "order", "behaviour",
-        "spread", "transfer", "ablations", "by-order", "ties",
+        "estimates", "scores", "agreement", "votes", "calibration", "parameters", "labels", "order",
+        "behaviour", "spread", "transfer", "ablations", "by-order", "ties",
     ]  # fmt: skip
     assert found["skipped"] == []
     assert set(found["models"]) == {
@@ -188,7 +188,7 @@ def test_what_the_votes_do_not_allow_is_skipped_with_the_reason(cli, folder):
 
 
 def test_an_interrupted_evaluation_keeps_the_parts_that_were_finished(cli, folder, monkeypatch):
-    from btdagg.evaluation import evaluation
+    from btdagg.questions import evaluate as evaluation
 
     calls = 0
 

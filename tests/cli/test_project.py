@@ -28,7 +28,7 @@ COMMANDS = [
     "evaluate {files} --json",
     "gate {files} --candidate red --baseline blue --margin 0.5 --json",
     "choose {votes} --items 9",
-    "votes {votes} --json",
+    "votes {files} --json",
     "decide {model} {votes} --json",
     "plan {model} {files} -n {n} --json",
     "paper evaluate {files} --splits 2 --json",

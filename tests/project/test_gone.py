@@ -188,6 +188,45 @@ SHOWN_BY_RESULTS = {
     ),
     "instead": "sentence(), tables(), remarks with a code, as_dict() and figure() of a Result",
 }
+ONE_INFERENCE = {
+    "files": (
+        *(
+            f"python/btdagg/estimates/{name}.py"
+            for name in (
+                "certificate",
+                "change",
+                "deciding",
+                "disagreement",
+                "frames",
+                "judge_bias",
+                "looks",
+                "mean",
+                "non_inferiority",
+                "population",
+                "prediction_powered",
+                "regression",
+                "sample_design",
+                "strengths",
+                "systems",
+                "vote_profile",
+                "weighted_bound",
+            )
+        ),
+        *(
+            f"python/btdagg/evaluation/{name}.py"
+            for name in ("comparison", "evaluation", "recalibration", "significance")
+        ),
+    ),
+    "names": (
+        "btdagg.inference.intervals.t_pvalues",
+        "btdagg.inference.regression.Regression.covariances",
+        "btdagg.inference.strengths.FittedStrengths.intervals",
+        "btdagg.evaluation.new_items.NewItems._ends",
+        "btdagg.questions.change._half_width",
+        "btdagg.questions.gate._bounds",
+    ),
+    "instead": "inference/estimate.py: an `Estimate`, its interval and its p-value",
+}
 
 
 def subclasses(cls):

@@ -116,6 +116,7 @@ FUNCTIONS = {
     "worth_a_look": lambda given: estimates.worth_a_look(given.items()),
     "fit_prior": lambda given: btdagg.fit_prior([(given.votes, given.labels)]),
     "bias": lambda given: btdagg.bias(given.gate()),
+    "agreement": lambda given: btdagg.agreement(given.votes, given.labels),
     "recalibrate": lambda given: btdagg.recalibrate(
         given.votes, given.votes, given.labels, protocol=CrossFit(4, 1, 5)
     ),
@@ -177,6 +178,7 @@ COMMANDS = {
     "choose": "choose VOTES GRADES --items 20 --design stratified -o drawn.csv",
     "gate": "gate VOTES LABELS OPTIONS --candidate red --baseline blue --margin 0.9",
     "bias": "bias VOTES LABELS OPTIONS",
+    "votes with people": "votes VOTES LABELS OPTIONS",
 }
 
 NOT_BY_COMMAND = {

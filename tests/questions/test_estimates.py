@@ -123,7 +123,7 @@ def test_groups_of_one_item_give_nearly_the_published_estimate():
         value, _, _, error = published(y, f, others)
         assert found[name].value == pytest.approx(value, abs=0.01)
         assert found[name].standard_error == pytest.approx(error, rel=0.05)
-        if name == "net win rate":  # by which the weight of all is tuned
+        if name not in ("A", "B"):  # which are made of ties and the net win rate
             weight = np.cov(y, f)[0, 1] / (2 * np.concatenate([f, others]).var(ddof=1))
             assert found[name].weight == pytest.approx(min(weight, 1), rel=0.15)
 

@@ -96,8 +96,8 @@ def test_a_task_without_labels_is_skipped_once_and_the_rest_is_there(cli):
     assert cli(*EVALUATE)[0] == 0
     names, skipped, _ = described()
     assert names == [
-        "estimates", "scores", "votes", "calibration", "parameters", "labels", "order", "behaviour",
-        "spread", "transfer", "by-order", "ties",
+        "estimates", "scores", "agreement", "votes", "calibration", "parameters", "labels", "order",
+        "behaviour", "spread", "transfer", "by-order", "ties",
     ]  # fmt: skip
     assert skipped.pop("v, j") == "labels.csv: no row has task 'v'; found t, u"
     assert list(skipped) == ["What prompt and temperature change"]

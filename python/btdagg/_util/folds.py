@@ -48,6 +48,14 @@ def places(
     return place
 
 
+def resampled(n_groups: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw as many groups as there are with replacement: times each is drawn, (n_draws, G)."""
+    times: NDArray[np.int64] = rng.multinomial(
+        n_groups, np.full(n_groups, 1 / n_groups), size=n_draws
+    )
+    return times
+
+
 def numbered(
     groups: ArrayLike | None, keys: Sequence[NDArray[Any]], n_items: int
 ) -> NDArray[np.int64]:

@@ -102,11 +102,10 @@ def votes(
 
     Example: btdagg votes votes.csv labels.csv --report out
     """
+    if votes is None and labels is None:  # all is what the project says
+        labels = selection.project.file("labels")
     looks = bool(reporting.report or selection.filters or selection.keys or labels)
-    votes, labels = (
-        selection.project.place("votes", votes),
-        labels or selection.project.file("labels"),
-    )
+    votes = selection.project.place("votes", votes)
     looks = looks or disagreements is not None
     expected = "none without LABELS, which say what people think"
     expect(disagreements is None or labels is not None, "disagreements", disagreements, expected)

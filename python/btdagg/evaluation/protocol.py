@@ -10,7 +10,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from btdagg._util.errors import InputError, expect, forbid, one_of
-from btdagg._util.folds import deal, numbered, places
+from btdagg._util.folds import deal, numbered, places, resampled
 from btdagg._util.readable import readable
 from btdagg._util.validation import as_groups, as_integer, as_probabilities
 from btdagg.inference.significance import Method, split_pvalues
@@ -192,7 +192,7 @@ class CrossFit:
         """Draw as many groups, numbers from 0, with replacement; items' numbers, (n_refits, n)."""
         n_groups = int(groups.max()) + 1
         rng = np.random.default_rng([self.seed, self.n_repeats])
-        times = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=self.n_refits)
+        times = resampled(n_groups, self.n_refits, rng)
         return times[:, places(groups, content, self.seed)[groups]].astype(np.float64)
 
     def _drawn(self, group: NDArray[np.int64], content: Sequence[ArrayLike]) -> Iterator[Split]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
@@ -24,11 +25,12 @@ from btdagg.inference.cross_fit import Predictions, Predictor, Scales, cross_fit
 from btdagg.inference.disagreement import NO_DISAGREEMENT, Disagreement
 from btdagg.inference.estimate import Estimate
 from btdagg.inference.intervals import effective_number
-from btdagg.inference.label_means import LabelMeans, Proxies, corrected_means, means_of_labels
+from btdagg.inference.label_means import MeanParts, Proxies, corrected_by, labels_alone, sum_of
 from btdagg.inference.likeness import remarks_on_sizes, remarks_on_votes
 from btdagg.inference.quantities import (
     Quantities,
     features_of,
+    made_of,
     main_of,
     quantities_of,
     said_of,
@@ -228,6 +230,10 @@ class PredictedItems(Readable):
         """The estimated quantities."""
         return quantities_of(self.scales[1])
 
+    @cached_property
+    def _terms(self) -> Mapping[str, tuple[float, dict[str, float]]]:
+        return made_of(self.scales[1])
+
     @property
     def main(self) -> str:
         """The quantity that is meant where none is named."""
@@ -243,36 +249,47 @@ class PredictedItems(Readable):
         proxies = None
         if sample.has_spread:
             proxies = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
-        of_labels = of_all = self._varying_sizes(means_of_labels(y, sample), y, rows, inside)
+        corrected = {}
+        total = float(len(y) > 0 and np.round(y[0].sum()))  # 0 of differences of shares
         if proxies is not None:
-            tuned = np.array(self.quantities[self.main])
-            of_all = corrected_means(y, proxies, sample, tuned)
-            of_all = self._varying_sizes(of_all, y, rows, inside)
+            for name in dict.fromkeys(n for _, terms in self._terms.values() for n in terms):
+                values = np.array(self.quantities[name])
+                mean = corrected_by(proxies.of(values), y @ values, sample)
+                corrected[name] = self._varying_sizes(mean, y @ values, rows, inside)
         called, rest = self._calls(rows, inside)
         share_unseen = float(self._is_of_unseen_size(rows, inside).mean())
         estimates = {}
         for quantity, of_label in self.quantities.items():
             values, ends = np.array(of_label), (min(of_label), max(of_label))
-            alone, mean = (means.of(values, ends, n_items) for means in (of_labels, of_all))
+            of_labels = self._varying_sizes(
+                labels_alone(y @ values, sample), y @ values, rows, inside
+            )
+            estimate = alone = of_labels.estimate(ends, n_items)
+            if proxies is not None:
+                constant, terms = self._terms[quantity]
+                parts = [(factor, corrected[name]) for name, factor in terms.items()]
+                estimate = sum_of(parts, constant * total).estimate(ends, n_items)
+                if alone.variance == 0:  # what no label shows, proxies do not tell either
+                    estimate = replace(alone, value=estimate.value)
             if set(of_label) == {0.0, 1.0} and alone.variance > 0 and (y >= 0).all():
                 # Groups that are alike by design are no reason to trust a share more than that.
                 worth = sample.n_effective * _raters_worth(y @ values, sample)
                 excess = effective_number(alone.value, alone.variance, ends) / worth
-                alone, mean = (of.inflated(max(excess, 1.0)) for of in (alone, mean))
+                alone, estimate = (of.inflated(max(excess, 1.0)) for of in (alone, estimate))
             away = np.array([alone.value - ends[0], ends[1] - alone.value])
             beyond = share_unseen * away
             unseen = _constant_calls(y @ values, len(rest), sample, alone, beyond)
             alone = replace(alone, unseen=unseen)
             if proxies is not None:
-                can_vary = mean.weight > 0 or (sample.is_finite and alone.variance == 0)
+                can_vary = estimate.weight > 0 or (sample.is_finite and alone.variance == 0)
                 is_simple = self.is_published or sample.is_whole or not can_vary
                 of_calls = y @ values, values[called], values[rest], sample, ends, beyond
                 unseen = None if is_simple else Disagreement.of(*of_calls)
             if self.is_published:
-                mean, alone = (
-                    replace(of, freedom=np.inf, is_symmetric=True) for of in (mean, alone)
+                estimate, alone = (
+                    replace(of, freedom=np.inf, is_symmetric=True) for of in (estimate, alone)
                 )
-            estimates[quantity] = replace(mean, alone=alone, unseen=unseen)
+            estimates[quantity] = replace(estimate, alone=alone, unseen=unseen)
         return estimates
 
     def _calls(
@@ -294,19 +311,18 @@ class PredictedItems(Readable):
         return ~np.isin(sizes, self.sizes[self.labelled[rows]])
 
     def _varying_sizes(
-        self, means: LabelMeans, y: Floats, rows: NDArray[np.int64], inside: Any
-    ) -> LabelMeans:
-        """Add to the errors of means of new items that their sizes of groups will differ."""
+        self, mean: MeanParts, values: Floats, rows: NDArray[np.int64], inside: Any
+    ) -> MeanParts:
+        """Add to the errors of a mean of new items that their sizes of groups will differ."""
         if self.sizes is None or self.groups is None or self.population == "finite":
-            return means
+            return mean
         of_labels, n_classes = self.sizes[self.labelled[rows]], int(self.sizes.max()) + 1
-        number = np.bincount(of_labels, minlength=n_classes)[:, None]
-        sums = sums_by(of_labels, y, n_classes)
-        away = np.where(number > 0, sums / np.maximum(number, 1) - means.value, 0.0)
+        number = np.bincount(of_labels, minlength=n_classes)
+        sums = np.bincount(of_labels, values, n_classes)
+        away = np.where(number > 0, sums / np.maximum(number, 1) - mean.value, 0.0)
         every = np.arange(len(self.sizes)) if inside is None else np.flatnonzero(inside)
-        n_groups = int(self.groups.max()) + 1
-        errors = sums_by(self.groups[every], away[self.sizes[every]], n_groups) / len(every)
-        return means.with_errors(errors)
+        errors = np.bincount(self.groups[every], away[self.sizes[every]]) / len(every)
+        return mean.with_errors(errors)
 
     def sample(
         self, rows: NDArray[np.int64] | None = None, n_items: int | None = None

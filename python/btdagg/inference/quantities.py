@@ -36,6 +36,23 @@ def quantities_of(scale: Scale) -> Quantities:
     return {"mean grade": tuple(scale.floats.tolist()), **dict(zip(names, at_least, strict=True))}
 
 
+def made_of(scale: Scale) -> Mapping[str, tuple[float, dict[str, float]]]:
+    """Return of which quantities each is the sum: a constant, and factors by name.
+
+    Of pairs all are made of two, so that shares add up to 1.
+    """
+    if not scale.mirrored:
+        return {name: (0.0, {name: 1.0}) for name in quantities_of(scale)}
+    minus, tie, plus = scale.names
+    return {
+        plus: (0.5, {NET: 0.5, tie: -0.5}),
+        tie: (0.0, {tie: 1.0}),
+        minus: (0.5, {NET: -0.5, tie: -0.5}),
+        NET: (0.0, {NET: 1.0}),
+        "win rate": (0.5, {NET: 0.5}),
+    }
+
+
 def main_of(scale: Scale) -> str:
     """Return the quantity that is meant where none is named."""
     quantities = quantities_of(scale)

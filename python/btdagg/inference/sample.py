@@ -132,21 +132,24 @@ class LabelledSample(Readable):
         return sums_by(self.groups, values, self.n_groups)
 
     def deviations(self, values: Floats) -> Floats:
-        """Sums by group of what (n, k) values differ from the mean of their stratum by, (G, k)."""
+        """Sums by group of what (n,) or (n, k) values differ from the mean of their stratum by."""
         codes, _, n = self._strata
+        each, of_strata = (np.newaxis,) * (values.ndim - 1), self._in_stratum
+        stand_in, loads = self.stand_in[:, *each], self.loads[:, *each]
         mean = self.stand_in @ values / max(self.left, 1e-300)
-        centre = sums_by(codes, self.stand_in[:, None] * values, len(n)) / self._in_stratum[:, None]
-        centre = np.where(n[:, None] > 1, centre, mean)  # one unit says nothing of its stratum
-        deviations = self.by_group(self.loads[:, None] * (values - centre[codes]))
+        centre = sums_by(codes, stand_in * values, len(n)) / of_strata[:, *each]
+        centre = np.where(n[:, *each] > 1, centre, mean)  # one unit says nothing of its stratum
+        deviations = self.by_group(loads * (values - centre[codes]))
         return np.where(np.abs(deviations) < _ROUNDING, 0.0, deviations)
 
     def jackknifed(self, errors: Floats) -> Floats:
-        """Scale (G, k) errors so that sums of their squares are the jackknife's variances."""
+        """Scale (G,) or (G, k) errors so that sums of squares are the jackknife's variances."""
         _, of_groups, n_units = self._strata
         n = n_units[of_groups]
         rest = 1 - self.by_group(self.stand_in) / self._in_stratum[of_groups]
         scale = np.sqrt((n - 1) / n) / np.maximum(rest, 1 / n**2)
-        return np.asarray(errors * np.where(n > 1, scale, 1.0)[:, None])
+        scale = np.where(n > 1, scale, 1.0)
+        return np.asarray(errors * scale[:, *(np.newaxis,) * (errors.ndim - 1)])
 
     def least_variance(self, residuals: Floats) -> float:
         """Return the variance where (n,) residuals do not depend on the weights.

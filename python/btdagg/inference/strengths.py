@@ -344,7 +344,7 @@ def corrected_strengths(
     y the label, f the probabilities of a model that did not see it, L the labelled items, U those
     that stand for all. The loss is linear in labels, so this is a fit to corrected counts of wins
     and ties, right whatever f is worth. The weight minimises the summed variance of strengths,
-    tempered as in `btdagg.inference.label_means.corrected_means`.
+    tempered as in `btdagg.inference.label_means.corrected_by`.
 
     References
     ----------

@@ -112,7 +112,7 @@ async def opened(
 
 @readable
 @dataclass(frozen=True)
-class Estimate:
+class JobForecast:
     """Forecast of a job's calls, tokens and cost."""
 
     # Of `n_wanted` votes the store has `n_stored`, or reasons why there is none; `n_calls` are to
@@ -129,7 +129,7 @@ class Estimate:
     cost: float | None
 
 
-def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> Estimate:
+def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> JobForecast:
     """Say what a job will take, without asking anybody."""
     judging.prompt.check(pairs)
     per_answer = None if store is None else store.answer_tokens_of(judging.setup.judge)
@@ -151,7 +151,7 @@ def estimate(pairs: Pairs, judging: Judging, store: VoteStore | None = None) -> 
     if judging.paid is not None and completion is not None:
         cost = judging.paid.of(prompt_tokens, completion)
     n_stored = n_wanted - n_calls
-    return Estimate(len(pairs), n_wanted, n_stored, n_calls, prompt_tokens, completion, cost)
+    return JobForecast(len(pairs), n_wanted, n_stored, n_calls, prompt_tokens, completion, cost)
 
 
 def is_missing(

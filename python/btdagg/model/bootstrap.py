@@ -11,6 +11,7 @@ import numpy as np
 
 from btdagg._util.display import Displayed
 from btdagg._util.errors import expect
+from btdagg._util.folds import resampled as resampled_groups
 from btdagg._util.readable import Readable
 from btdagg._util.validation import as_groups, as_integer, columns_of, distinct_rows
 from btdagg._util.wording import in_lines
@@ -298,5 +299,4 @@ def _draws(units: Any, n_draws: int, seed: int) -> Iterator[Floats]:
     step = max(1, _DRAWN // sum(units.shape))
     for start in range(0, n_draws, step):
         size = min(step, n_draws - start)
-        times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=size)
-        yield np.ascontiguousarray(times @ units, dtype=np.float64)
+        yield np.ascontiguousarray(resampled_groups(n_units, size, rng) @ units, dtype=np.float64)

@@ -74,7 +74,7 @@ _NUMBERS = {
 
 
 @readable
-class Measure(NamedTuple):
+class AgreementMeasure(NamedTuple):
     """A measure of agreement with its interval, and the items that it is of.
 
     Its ends are NaN if items, or groups, do not tell how far off it is.
@@ -86,7 +86,7 @@ class Measure(NamedTuple):
     n_items: int
 
     @classmethod
-    def of(cls, estimate: Estimate, level: float, n_items: int) -> Measure:
+    def of(cls, estimate: Estimate, level: float, n_items: int) -> AgreementMeasure:
         """Return an estimate with its interval."""
         value, low, high = estimate.interval(level)
         ends = (low, high) if estimate.has_spread else (np.nan, np.nan)
@@ -109,14 +109,14 @@ class JudgeAgreement(Readable):
         Items with a vote.
     n_votes : float
         Mean number of votes of an item that has several.
-    measures : mapping of str to Measure
+    measures : mapping of str to AgreementMeasure
         Measures by name, as far as votes and labels tell them; see `agreement`.
     """
 
     key: tuple[str, ...]
     n_items: int
     n_votes: float
-    measures: Mapping[str, Measure]
+    measures: Mapping[str, AgreementMeasure]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers by name."""
@@ -130,11 +130,11 @@ class RaterDistance(NamedTuple):
     """How far a rater's labels are from those of others on the same items, on the mean."""
 
     rater: str
-    distance: Measure
+    distance: AgreementMeasure
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement(Result):
+class Agreements(Result):
     """Agreement of judges with themselves, with people, and of people with each other.
 
     Attributes
@@ -142,7 +142,7 @@ class Agreement(Result):
     by : tuple of str
         Columns that votes are grouped by.
     judges : tuple of JudgeAgreement
-    people : mapping of str to Measure
+    people : mapping of str to AgreementMeasure
         ``"people_agree"`` and ``"alpha"``, where several people labelled items.
     raters : tuple of RaterDistance
         Raters by name, the furthest from the others first.
@@ -156,7 +156,7 @@ class Agreement(Result):
 
     by: tuple[str, ...]
     judges: tuple[JudgeAgreement, ...]
-    people: Mapping[str, Measure]
+    people: Mapping[str, AgreementMeasure]
     raters: tuple[RaterDistance, ...]
     level: float
     remarks: tuple[Remark, ...] = ()
@@ -180,7 +180,7 @@ class Agreement(Result):
         ends = (f"{percent(shares[of].value)} ({of})" for of in (order[0], order[-1]))
         return f"{_SAID[name]} in {' to '.join(ends)}"
 
-    def _share(self, measure: Measure) -> str:
+    def _share(self, measure: AgreementMeasure) -> str:
         if math.isnan(measure.low):
             return percent(measure.value)
         ends = f"{percent(measure.low)} to {percent(measure.high)}"
@@ -212,7 +212,7 @@ class Agreement(Result):
         columns = (*(self.by or ("votes",)), "measure")
         return ResultTable.of_rows("agreement", "Agreement", note, columns, rows)
 
-    def _row(self, key: tuple[str, ...], name: str, of: Measure) -> Row:
+    def _row(self, key: tuple[str, ...], name: str, of: AgreementMeasure) -> Row:
         write = percent if name in _SHARES else fixed
         if name == "votes_for_reliability":
             write = "{:.0f}".format
@@ -273,7 +273,7 @@ def agreement(
     scale: Scale | None = None,
     by: Sequence[str] | None = None,
     level: float = 0.95,
-) -> Agreement:
+) -> Agreements:
     """Say how often a judge agrees with itself, with people, and people with each other.
 
     Parameters
@@ -329,7 +329,7 @@ def agreement(
     ]
     worst = pl.concat(apart, how="diagonal").sort("distance", "mean_distance", descending=True)
     people, raters = ({}, ()) if labels is None else _of_people(labels, level)
-    return Agreement(columns, tuple(judges), people, raters, level, tuple(about), worst)
+    return Agreements(columns, tuple(judges), people, raters, level, tuple(about), worst)
 
 
 def _tables(votes: Any, labels: Any, scale: Scale | None) -> tuple[Votes, Labels | None]:
@@ -439,7 +439,7 @@ class _Measures:
     """Measures of items by name, each a function of sums over groups."""
 
     def __init__(self, groups: NDArray[np.int64], level: float) -> None:
-        self.measures: dict[str, Measure] = {}
+        self.measures: dict[str, AgreementMeasure] = {}
         self._groups, self._level = groups, level
 
     def add(
@@ -459,7 +459,7 @@ class _Measures:
         with np.errstate(divide="ignore", invalid="ignore"):
             estimate = jackknifed(function, sums_by(self._groups, kept, n), sizes, ends)
         if not math.isnan(estimate.value):
-            self.measures[name] = Measure.of(estimate, self._level, int(counted.sum()))
+            self.measures[name] = AgreementMeasure.of(estimate, self._level, int(counted.sum()))
 
     def add_mean(self, name: str, values: Floats, counted: NDArray[np.bool_]) -> None:
         """Add the mean of values of the counted items."""
@@ -486,11 +486,13 @@ def _of_judge(
         worth = n_votes / (1 + (n_votes - 1) * shares)
         of_mean, worth = (shares * worth).tolist(), worth[[0, 2, 1]].tolist()
         for name, (value, low, high) in (("reliability", of_mean), ("effective_votes", worth)):
-            made.measures[name] = Measure(value, low, high, icc.n_items)
+            made.measures[name] = AgreementMeasure(value, low, high, icc.n_items)
     if icc is not None and icc.value > 0:
         wanted = _RELIABLE / (1 - _RELIABLE) * (1 / icc.value - 1)
         number = max(math.ceil(wanted - _ROUNDING), 1)
-        made.measures["votes_for_reliability"] = Measure(number, np.nan, np.nan, icc.n_items)
+        made.measures["votes_for_reliability"] = AgreementMeasure(
+            number, np.nan, np.nan, icc.n_items
+        )
     _add_people(made, items)
     return JudgeAgreement(key, int((n > 0).sum()), n_votes, made.measures)
 
@@ -529,7 +531,7 @@ def _add_people(made: _Measures, items: _ItemVotes) -> None:
 
 def _of_people(
     labels: Labels, level: float
-) -> tuple[dict[str, Measure], tuple[RaterDistance, ...]]:
+) -> tuple[dict[str, AgreementMeasure], tuple[RaterDistance, ...]]:
     frame, scale = labels.frame, labels.scale
     number = frame[RATERS].to_numpy() if RATERS in frame.columns else np.ones(len(frame))
     ratings = np.rint(labels.shares * number[:, None])
@@ -564,6 +566,6 @@ def _distances(labels: Labels, groups: NDArray[np.int64], level: float) -> list[
         made, values = _Measures(codes, level), part["away"].to_numpy() / span
         made.add_mean("distance", values, np.ones(len(values), dtype=np.bool_))
         value, low, high, n_items = made.measures["distance"]
-        distance = Measure(span * value, span * low, span * high, n_items)
+        distance = AgreementMeasure(span * value, span * low, span * high, n_items)
         found.append(RaterDistance(str(name), distance))
     return sorted(found, key=lambda rater: -rater.distance.value)

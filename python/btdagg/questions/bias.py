@@ -297,7 +297,8 @@ def bias(
     Labels, mean votes and their differences are regressed on all covariates together (of pairs
     through the origin, slopes halved from net wins to wins), weighted with one over the probability
     of a label. Errors are by the jackknife over groups (Bell and McCaffrey, 2002), with the degrees
-    of freedom of as many equal groups as vary. There is no prior. Noisy votes widen the interval of a slope and do not move it.
+    of freedom of as many equal groups as vary. There is no prior. Noisy votes widen the interval of
+    a slope and do not move it.
 
     A system's difference is the prediction-powered mean, as in `btdagg.estimate`, of the label less
     the mean vote. All are corrected for their number by Bonferroni's method.

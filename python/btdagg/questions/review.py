@@ -9,10 +9,12 @@ import numpy as np
 
 from btdagg import remarks
 from btdagg._util.errors import forbid
+from btdagg._util.folds import resampled
 from btdagg._util.readable import readable
-from btdagg.inference.cross_fit import Predictor, calibrated
+from btdagg.inference.cross_fit import Predictor, predicted_by
 from btdagg.inference.label_means import labelled_mean
 from btdagg.inference.population import PredictedItems, items_of
+from btdagg.model.fit import refitted
 from btdagg.model.intervals import as_level
 from btdagg.questions.certify import of_all_labels, ranked_by, sure
 from btdagg.result import Interval
@@ -159,12 +161,11 @@ def worth_a_look(
 
 
 def _refits(population: PredictedItems, prior: Any) -> Iterator[NDArray[np.float64]]:
+    """Probabilities of all rows by models of resampled labelled groups."""
     rows, groups = population.labelled, population.groups
     number = np.unique(rows if groups is None else groups[rows], return_inverse=True)[1].reshape(-1)
-    counts, n_groups = population.rows[population.place[rows]], int(number.max()) + 1
-    chances, rng = np.full(n_groups, 1 / n_groups), np.random.default_rng(0)
-    for times in rng.multinomial(n_groups, chances, size=_N_REFITS):
-        some = np.repeat(np.arange(len(rows)), times[number])
-        own_items = counts[some], population.outcomes[some], number[some]
-        refit = calibrated(*own_items, prior, population.scales)
-        yield np.asarray(refit.predict_proba(population.rows))
+    times = resampled(int(number.max()) + 1, _N_REFITS, np.random.default_rng(0))[:, number]
+    counts = population.rows[population.place[rows]]
+    drawn = population.outcomes * times[:, :, None]
+    for refit in refitted(counts, drawn, population.scales, prior):
+        yield predicted_by(refit, population.rows)
