@@ -393,6 +393,39 @@ def errors_left_after_looks(seed):
     yield held("after", looks.after, errors.mean())
 
 
+# Agreement
+
+
+def repeated_votes(rng, n_groups):
+    """Votes of a judge in both orders, which it favours, and labels of three raters, by prompt."""
+    item = np.arange(3 * n_groups)
+    lead = (rng.normal(0, 0.8, n_groups)[item // 3] + rng.normal(0, 0.8, len(item)))[:, None]
+    first = np.array([1, 1, -1, -1])
+    seen = lead + 0.3 * first + rng.normal(0, 0.7, (len(item), 4))
+    said = lead + rng.normal(0, [0.4, 0.4, 1.0], (len(item), 3))
+    votes, labels = (np.where(np.abs(x) < 0.4, 0, np.sign(x)).astype(int) for x in (seen, said))
+    rows = {"item": item.repeat(4), "order": np.tile(["AB", "AB", "BA", "BA"], len(item))}
+    raters = {"item": item.repeat(3), "rater": np.tile(["a", "b", "c"], len(item))}
+    labelled = btdagg.read_labels(raters | {"label": labels.ravel(), "group": (item // 3).repeat(3)})
+    found = btdagg.agreement(rows | {"vote": votes.ravel()}, labelled)
+    measures = dict(found.judges[0].measures) | dict(found.people)
+    measures |= {f"distance of {name}": distance for name, distance in found.raters}
+    del measures["votes_for_reliability"]
+    return measures
+
+
+@cache
+def true_agreement():
+    measures = repeated_votes(np.random.default_rng(77), 30_000)
+    return {name: measure.value for name, measure in measures.items()}
+
+
+def agreements(seed):
+    measures = repeated_votes(np.random.default_rng([77, seed]), (15, 30, 60)[seed % 3])
+    for name, truth in true_agreement().items():
+        yield held(name, measures[name], truth)
+
+
 # Bias, change
 
 
@@ -656,6 +689,7 @@ SCENARIOS = {
     "estimate, these groups": Scenario(partial(estimate_of_these, True, False)),
     "estimate, these items, weighted": Scenario(partial(estimate_of_these, False, True)),
     "estimate, these groups, weighted": Scenario(partial(estimate_of_these, True, True)),
+    "agreement of judges and people": Scenario(agreements, 9, 300),
     "systems": Scenario(strengths, 6, 100),
     "systems, rare ties, 20 labels": Scenario(partial(tie_parameter, 0.05, 20), 6, 100),
     "systems, rare ties, 100 labels": Scenario(partial(tie_parameter, 0.05, 100), 6, 100),

@@ -489,10 +489,11 @@ def estimate(
     (`btdagg.inference.label_means.corrected_by`); of pairs A and B are made of the net win rate
     and of ties, so that shares add up to 1. Intervals (`btdagg.inference.estimate.Estimate`) are
     Wilson's on the effective number of labels, with Student's t and one degree of freedom less than
-    labelled groups (fewer, if their sizes differ). Of a finite population the error is that of the items without a label, for which
-    labelled ones stand (`btdagg.inference.sample.LabelledSample`). Where probabilities differ, the
-    variance is at least that of residuals which do not depend on them. With a fixed `model`, at
-    least 50 labels, no `groups` and no `probabilities`, estimates are those of PPI++ as published,
+    labelled groups (fewer, if their sizes differ). Of a finite population the error is that of the
+    items without a label, for which labelled ones stand (`btdagg.inference.sample.LabelledSample`).
+    Where probabilities differ, the variance is at least that of residuals which do not depend on
+    them. With a fixed `model`, at least 50 labels, no `groups` and no `probabilities`, the net win
+    rate, the share of ties, a mean grade and shares of grades are those of PPI++ as published,
     normal and symmetric, unless the interval leaves the possible range.
 
     References
