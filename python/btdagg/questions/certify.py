@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 
 _FIRST = 0.2  # share of the items that the first bound is for
 _LEAST_LABELS = 30  # that it rests on
-_STEP = 0.05
+_STEP = 0.01
+_SHOWN = 0.05  # share of the items from one row of a table to the next
 _MOST_RANKED = 20_000  # items without a label that the others are ranked among
 _LEAST_GROUPS = 10
 _ROUNDING = 1e-12
@@ -280,7 +281,7 @@ class Certificate(SavedAsJson, Drawn, Result):
                 },
                 [point._asdict()],
             )
-            for point in self.curve
+            for point in self._shown
         ]
         note = (
             f"Each bound ({100 * self.confidence:.4g}%) is valid for a row chosen in advance, not "
@@ -288,6 +289,17 @@ class Certificate(SavedAsJson, Drawn, Result):
         )
         title = "Agreement with people of the most certain items"
         return ResultTable.of_rows("certificate", title, note, ("surest",), rows)
+
+    @property
+    def _shown(self) -> list[CurvePoint]:
+        """Points of the curve in steps of 5%, and the one that is certified."""
+        last, shown = -1.0, []
+        for point in self.curve:
+            step = math.floor(point.coverage / _SHOWN + _ROUNDING)
+            if step > last or point.coverage == self.coverage:
+                shown.append(point)
+            last = step
+        return shown
 
     def figure(self) -> CurveFigure | None:
         """Return the agreement with people of the surest items against their share of all."""
@@ -405,7 +417,7 @@ def certify(
     Notes
     -----
     Items are ordered by the probability of their label. Candidates are the surest 20% (more, if
-    these have fewer than 30 labels), 25% and so on. Beginning with the share whose lower bound of
+    these have fewer than 30 labels), 21% and so on. Beginning with the share whose lower bound of
     agreement the model expects to be highest, they are tested until a bound is below `agreement`.
     Each bound has the full confidence, since the order of tests is fixed before a label is read.
 
