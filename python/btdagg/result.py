@@ -149,7 +149,7 @@ class IntervalFigure(Exhibit):
     unit : int
         100 where means are shown in percent, else 1.
     limits : tuple of two float, optional
-        Ends of the axis.
+        Ends of the axis, as values of the means.
     """
 
     points: Mapping[str, Mapping[str, Interval | None]]

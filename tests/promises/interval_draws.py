@@ -406,10 +406,12 @@ def repeated_votes(rng, n_groups):
     votes, labels = (np.where(np.abs(x) < 0.4, 0, np.sign(x)).astype(int) for x in (seen, said))
     rows = {"item": item.repeat(4), "order": np.tile(["AB", "AB", "BA", "BA"], len(item))}
     raters = {"item": item.repeat(3), "rater": np.tile(["a", "b", "c"], len(item))}
-    labelled = btdagg.read_labels(raters | {"label": labels.ravel(), "group": (item // 3).repeat(3)})
+    labelled = btdagg.read_labels(
+        raters | {"label": labels.ravel(), "group": (item // 3).repeat(3)}
+    )
     found = btdagg.agreement(rows | {"vote": votes.ravel()}, labelled)
-    measures = dict(found.judges[0].measures) | dict(found.people)
-    measures |= {f"distance of {name}": distance for name, distance in found.raters}
+    measures = dict(found.judges[0].measures) | dict(found.people[0].measures)
+    measures |= {f"distance of {name}": distance for name, distance in found.people[0].raters}
     del measures["votes_for_reliability"]
     return measures
 

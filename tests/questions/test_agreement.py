@@ -12,6 +12,7 @@ from sklearn import metrics
 
 import btdagg
 from btdagg import agreement
+from btdagg.votes import Items
 from refusals import refused
 
 FIVE = btdagg.Scale(range(1, 6))
@@ -128,21 +129,21 @@ def test_people_are_compared_with_each_other(scale):
     found = agreement(btdagg.read_votes(votes, scale=scale), labels)
     level = "ordinal" if scale == btdagg.PAIRS else "interval"
     alpha = krippendorff.alpha(ratings.T, level_of_measurement=level)
-    assert found.people["alpha"].value == pytest.approx(alpha)
+    assert found.people[0].measures["alpha"].value == pytest.approx(alpha)
     equal = [
         np.mean([a == b for a, b in itertools.combinations(row[~np.isnan(row)], 2)])
         for row in ratings
         if (~np.isnan(row)).sum() > 1
     ]
-    assert found.people["people_agree"].value == pytest.approx(np.mean(equal))
+    assert found.people[0].measures["people_agree"].value == pytest.approx(np.mean(equal))
     away = {}
     for k in range(4):
         others = np.delete(ratings, k, axis=1)
         both = ~np.isnan(ratings[:, k]) & (~np.isnan(others)).any(axis=1)
         of_items = np.nanmean(np.abs(others[both] - ratings[both, k : k + 1]), axis=1)
         away[str(k)] = of_items.mean()
-    assert [name for name, _ in found.raters] == sorted(away, key=away.get, reverse=True)
-    assert {n: of.value for n, of in found.raters} == pytest.approx(away)
+    assert [name for name, _ in found.people[0].raters] == sorted(away, key=away.get, reverse=True)
+    assert {n: of.value for n, of in found.people[0].raters} == pytest.approx(away)
 
 
 def test_several_raters_count_by_their_shares():
@@ -183,7 +184,7 @@ def test_a_result_shows_itself():
     one = agreement({"item": [1, 2], "vote": ["A", "B"]})
     assert one.judges[0].measures == {}
     assert one.figure() is None
-    assert one.sentence().startswith("Items have one vote each")
+    assert one.sentence().startswith("No item has two votes")
 
 
 def test_disagreements_come_worst_first():
@@ -217,6 +218,70 @@ def test_judges_that_always_agree_have_an_interval_that_ends_at_1():
         value, low, high, _ = judge.measures[name]
         assert value == high == 1
         assert 0.7 < low < 1
+
+
+def test_people_are_compared_by_criterion():
+    rows = [
+        (item, criterion, rater, said if criterion == "tone" or rater == "a" else 1 - said)
+        for item, said in enumerate([0, 1, 1, 0, 1])
+        for criterion in ("tone", "facts")
+        for rater in "ab"
+    ]
+    labels = pl.DataFrame(rows, ["item", "criterion", "rater", "label"], orient="row")
+    votes = labels.select("item", "criterion", vote="label")
+    scale = btdagg.Scale([0, 1])
+    found = agreement(votes, btdagg.read_labels(labels, scale=scale), scale=scale)
+    agree = {of.key: of.measures["people_agree"].value for of in found.people}
+    assert agree == {("tone",): 1.0, ("facts",): 0.0}
+    assert {"tone people", "facts people"} < {row[0].text for row in found.table().rows}
+    _, raters = found.tables()
+    named = [(record["task"], record["rater"]) for record in raters.records]
+    assert named == [(criterion, rater) for criterion in ("tone", "facts") for rater in "ab"]
+
+
+def test_settings_stand_apart_and_one_of_each_does_not():
+    rows = {"item": [1, 1, 2, 2], "template": ["x", "y", "x", "y"], "vote": ["A", "B", "A", "B"]}
+    found = agreement(rows, {"item": [1, 2], "label": ["A", "A"]})
+    shares = {judge.key: judge.measures["agreement"].value for judge in found.judges}
+    assert shares == {("x",): 1.0, ("y",): 0.0}
+    one = agreement({**rows, "template": ["x"] * 4}, {"item": [1, 2], "label": ["A", "A"]})
+    assert [judge.key for judge in one.judges] == [()]
+    pooled = agreement(rows, by=[])
+    assert [judge.key for judge in pooled.judges] == [()]
+
+
+def test_groups_are_told_by_labels_without_a_label_too():
+    counts, gold = drawn(60)
+    rows = votes_of(counts)
+    some = [gold if item % 2 else None for item, gold in enumerate(gold.tolist())]
+    group = np.arange(60) // 4
+    told = agreement(rows, {"item": np.arange(60), "label": some, "group": group})
+    of_votes = rows.with_columns(group=pl.col("item") // 4)
+    known = agreement(of_votes, {"item": np.arange(60), "label": some})
+    ends = [found.judges[0].measures["repeats_agree"] for found in (told, known)]
+    assert ends[0] == ends[1]
+    apart = agreement(rows, {"item": np.arange(60), "label": some})
+    assert apart.judges[0].measures["repeats_agree"] != ends[0]
+
+
+def test_arrays_and_items_are_as_their_tables():
+    counts, gold = drawn()
+    of_table = agreement(
+        {"item": np.arange(80), **dict(zip(("minus", "tie", "plus"), counts.T, strict=True))},
+        {"item": np.arange(80), "label": gold},
+    )
+    items = Items(counts=counts, labels=gold)
+    for found in (agreement(counts, gold), agreement(items), agreement(items, gold)):
+        assert found.judges[0].measures == of_table.judges[0].measures
+        worst = found.disagreements.select("label", "majority", "distance")
+        assert worst.equals(of_table.disagreements.select("label", "majority", "distance"))
+    with pytest.raises(btdagg.InputError, match="labels has 79 rows, expected 80"):
+        agreement(counts, gold[:-1])
+
+
+def test_labels_of_other_items_are_refused():
+    with pytest.raises(btdagg.InputError, match="label"):
+        agreement({"item": [1, 2], "vote": ["A", "B"]}, {"item": [3, 4], "label": ["A", "B"]})
 
 
 @pytest.mark.parametrize(
@@ -264,7 +329,7 @@ def test_raters_of_translations(shared):
     found = agreement(votes, btdagg.read_labels(labels))
     wide = ratings.pivot("rater", index="item", values="vote").drop("item").to_numpy().T
     alpha = krippendorff.alpha(wide.astype(float), level_of_measurement="ordinal")
-    assert found.people["alpha"].value == pytest.approx(alpha)
-    assert len(found.raters) == 8
-    distances = [of.value for _, of in found.raters]
+    assert found.people[0].measures["alpha"].value == pytest.approx(alpha)
+    assert len(found.people[0].raters) == 8
+    distances = [of.value for _, of in found.people[0].raters]
     assert distances == sorted(distances, reverse=True)

@@ -108,7 +108,8 @@ def votes(
     votes = selection.project.place("votes", votes)
     looks = looks or disagreements is not None
     expected = "none without LABELS, which say what people think"
-    expect(disagreements is None or labels is not None, "disagreements", disagreements, expected)
+    given = None if disagreements is None else str(disagreements)
+    expect(given is None or labels is not None, "disagreements", given, expected)
     if export is not None or methods is not None:
         if export is None or looks or not is_store(votes):
             raise InputError(

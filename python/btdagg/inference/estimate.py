@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-_FARTHEST = 1e6  # standard errors beyond which no interval ends
+_FARTHEST = 14.0  # logarithm of the standard errors beyond which no interval ends
+_MOST_STEPS = 100  # to where an interval ends
 _ROUNDING = 1e-12  # of a standard error
 _N_DRAWS, _AT_ONCE = 20_000, 2_000  # of multipliers
 
@@ -157,18 +158,28 @@ class Estimate(Readable):
         return float(away / span * np.sqrt(n / (p * (1 - p)))) if 0 < p < 1 else np.inf
 
     def _reaching(self, null: float, away: float) -> float:
-        from scipy.optimize import brentq
+        """Find the quantile whose interval reaches a number: a root of logarithms, by secants."""
 
         def excess(log_quantile: float) -> float:
             low, high = self.limits(float(np.exp(log_quantile)))
             half = self._within_ends - low if null < self._within_ends else high - self._within_ends
             return float(np.log(max(half, 1e-300) / away))
 
-        farthest = float(np.log(_FARTHEST))
-        if excess(farthest) < 0:
+        near, far = -_FARTHEST, _FARTHEST
+        if excess(far) < 0:
             return np.inf
-        near = excess(-farthest)
-        return float(np.exp(brentq(excess, -farthest, farthest, xtol=1e-12))) if near < 0 else 0.0
+        point, slope, last = 0.0, 1.0, (np.nan, np.nan)
+        for _ in range(_MOST_STEPS):
+            value = excess(point)
+            near, far = (point, far) if value < 0 else (near, point)
+            if abs(value) < _ROUNDING or far - near < _ROUNDING:
+                break
+            if point != last[0] and (value - last[1]) / (point - last[0]) > 0:
+                slope = (value - last[1]) / (point - last[0])
+            last, point = (point, value), point - value / slope
+            if not near < point < far:
+                point = (near + far) / 2
+        return float(np.exp(point))
 
     def limits(self, quantile: float) -> tuple[Any, Any]:
         """Low and high ends of the interval, so many standard errors away if it were normal."""

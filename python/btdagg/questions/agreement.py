@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy as np
 from btdagg import remarks
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable, readable
+from btdagg._util.validation import same_length
 from btdagg._util.wording import fixed, percent
-from btdagg.evaluation.parts import grouping
+from btdagg.evaluation.parts import grouping, names_of
 from btdagg.inference.coefficients import (
     coincidences,
     intraclass_columns,
@@ -24,14 +25,14 @@ from btdagg.inference.coefficients import (
     pairs_between,
     pairs_within,
 )
-from btdagg.inference.estimate import Estimate, jackknifed, numbers_of
-from btdagg.inference.sample import sums_by
+from btdagg.inference.statistics import Statistic, Statistics
 from btdagg.methods.majority import MajorityVote
 from btdagg.model.intervals import as_level
 from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
-from btdagg.votes.by_id import as_tables, votes_by_id
+from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.labels import RATERS, read_labels
+from btdagg.votes.join import require_labels, with_task
+from btdagg.votes.labels import labels_of_shares
 from btdagg.votes.scale import PAIRS
 from btdagg.votes.votes import Votes, read_votes
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _RELIABLE, _ROUNDING = 0.8, 1e-9
+_KEY, _SETTINGS = ("task", "item"), ("template", "temperature")
+_PEOPLE = "people_agree"
 _SAID = {
     "repeats_agree": "two votes of a judge in one order agree",
     "orders_flip": "the other order turns the winner round",
@@ -73,30 +76,6 @@ _NUMBERS = {
 }
 
 
-@readable
-class AgreementMeasure(NamedTuple):
-    """A measure of agreement with its interval, and the items that it is of.
-
-    Its ends are NaN if items, or groups, do not tell how far off it is.
-    """
-
-    value: float
-    low: float
-    high: float
-    n_items: int
-
-    @classmethod
-    def of(cls, estimate: Estimate, level: float, n_items: int) -> AgreementMeasure:
-        """Return an estimate with its interval."""
-        value, low, high = estimate.interval(level)
-        ends = (low, high) if estimate.has_spread else (np.nan, np.nan)
-        return cls(value, *ends, n_items)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers by name; NaN as None."""
-        return numbers_of(self, *self._fields)
-
-
 @dataclass(frozen=True, eq=False)
 class JudgeAgreement(Readable):
     """Agreement of one judge with itself, and with people.
@@ -109,14 +88,14 @@ class JudgeAgreement(Readable):
         Items with a vote.
     n_votes : float
         Mean number of votes of an item that has several.
-    measures : mapping of str to AgreementMeasure
+    measures : mapping of str to Statistic
         Measures by name, as far as votes and labels tell them; see `agreement`.
     """
 
     key: tuple[str, ...]
     n_items: int
     n_votes: float
-    measures: Mapping[str, AgreementMeasure]
+    measures: Mapping[str, Statistic]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers by name."""
@@ -130,7 +109,32 @@ class RaterDistance(NamedTuple):
     """How far a rater's labels are from those of others on the same items, on the mean."""
 
     rater: str
-    distance: AgreementMeasure
+    distance: Statistic
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleAgreement(Readable):
+    """Agreement of the people who labelled items with each other.
+
+    Attributes
+    ----------
+    key : tuple of str
+        The criterion, or task, where labels have several.
+    measures : mapping of str to Statistic
+        ``"people_agree"`` and ``"alpha"``.
+    raters : tuple of RaterDistance
+        Raters by name, the furthest from the others first.
+    """
+
+    key: tuple[str, ...]
+    measures: Mapping[str, Statistic]
+    raters: tuple[RaterDistance, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers by name."""
+        measures = {name: of.as_dict() for name, of in self.measures.items()}
+        raters = [{"rater": name, **of.as_dict()} for name, of in self.raters]
+        return {"key": list(self.key), **measures, "raters": raters}
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +146,8 @@ class Agreements(Result):
     by : tuple of str
         Columns that votes are grouped by.
     judges : tuple of JudgeAgreement
-    people : mapping of str to AgreementMeasure
-        ``"people_agree"`` and ``"alpha"``, where several people labelled items.
-    raters : tuple of RaterDistance
-        Raters by name, the furthest from the others first.
+    people : tuple of PeopleAgreement
+        Of labels that name their raters, where several labelled an item.
     level : float
         Confidence level of each interval by itself.
     remarks : tuple of Remark
@@ -156,8 +158,7 @@ class Agreements(Result):
 
     by: tuple[str, ...]
     judges: tuple[JudgeAgreement, ...]
-    people: Mapping[str, AgreementMeasure]
-    raters: tuple[RaterDistance, ...]
+    people: tuple[PeopleAgreement, ...]
     level: float
     remarks: tuple[Remark, ...] = ()
     disagreements: Any = field(default=None, repr=False)
@@ -165,45 +166,46 @@ class Agreements(Result):
     def sentence(self) -> str:
         """Return how often judges agree with themselves and with people, and people with people."""
         parts = [text for name in _SAID if (text := self._said(name))]
-        if (people := self.people.get("people_agree")) is not None:
-            parts.append(f"two people agree in {self._share(people)}")
+        for people in self.people:
+            where = f"{' '.join(people.key)}: " if people.key else ""
+            parts.append(f"{where}two people agree in {self._share(people.measures[_PEOPLE])}")
         if not parts:
-            return "Items have one vote each: nothing tells how often a judge repeats its vote"
+            return "No item has two votes: nothing tells how often a judge repeats its vote"
         return "; ".join(parts)
 
     def _said(self, name: str) -> str:
         """Say a share of the one judge, or the least and the greatest of several."""
-        shares = {" ".join(of.key): of.measures[name] for of in self.judges if name in of.measures}
+        shares = {who: of[name] for who, of in self._by_judge.items() if name in of}
         if len(shares) < 2:
             return "".join(f"{_SAID[name]} in {self._share(share)}" for share in shares.values())
         order = sorted(shares, key=lambda judge: shares[judge].value)
         ends = (f"{percent(shares[of].value)} ({of})" for of in (order[0], order[-1]))
         return f"{_SAID[name]} in {' to '.join(ends)}"
 
-    def _share(self, measure: AgreementMeasure) -> str:
+    def _share(self, measure: Statistic) -> str:
         if math.isnan(measure.low):
             return percent(measure.value)
         ends = f"{percent(measure.low)} to {percent(measure.high)}"
         return f"{percent(measure.value)} ({100 * self.level:.3g}% interval {ends})"
 
     @property
+    def _by_judge(self) -> dict[str, Mapping[str, Statistic]]:
+        names = names_of([judge.key for judge in self.judges])
+        return {n or "all": of.measures for n, of in zip(names, self.judges, strict=True)}
+
+    @property
     def heading(self) -> str:
         """Heading of the section in a report."""
         return "How often judges agree with themselves and with people"
 
-    def values(self) -> dict[str, Any]:
-        """Return the measures of judges and of people, and raters by distance."""
-        return super().values() | {"raters": [{"rater": n, **d.as_dict()} for n, d in self.raters]}
-
     def table(self) -> ResultTable:
         """Return a row for each measure of each judge, and of people."""
         parts = [(judge.key or ("all",), judge.measures) for judge in self.judges]
-        blank = ("",) * (len(self.by[1:]))
-        rows = [
-            self._row(key, name, of)
-            for key, measures in (*parts, (("people", *blank), self.people))
-            for name, of in measures.items()
-        ]
+        n_columns = max(len(self.by), 1)
+        for people in self.people:
+            label = (" ".join((*people.key, "people")), *("" for _ in self.by))
+            parts.append((label[:n_columns], people.measures))
+        rows = [self._row(key, name, of) for key, of_key in parts for name, of in of_key.items()]
         note = (
             f"Means over items, with {100 * self.level:.3g}% intervals for new items, or groups. "
             "Repeats are votes of an item in the same order, if votes say theirs. Independent "
@@ -212,14 +214,13 @@ class Agreements(Result):
         columns = (*(self.by or ("votes",)), "measure")
         return ResultTable.of_rows("agreement", "Agreement", note, columns, rows)
 
-    def _row(self, key: tuple[str, ...], name: str, of: AgreementMeasure) -> Row:
+    def _row(self, key: tuple[str, ...], name: str, of: Statistic) -> Row:
         write = percent if name in _SHARES else fixed
         if name == "votes_for_reliability":
             write = "{:.0f}".format
-        ends = "" if math.isnan(of.low) else f"{write(of.low)} to {write(of.high)}"
         cells: dict[str, str | Entry] = {
             "value": Entry(write(of.value), True),
-            "interval": ends,
+            "interval": _ends_of(of, write),
             "items": f"{of.n_items:,}",
         }
         record = dict(zip(self.by or ("votes",), key, strict=True))
@@ -228,28 +229,30 @@ class Agreements(Result):
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the measures, and raters by how far they are from the others."""
-        if not self.raters:
+        if not any(people.raters for people in self.people):
             return (self.table(),)
+        criteria = self.by[: len(self.people[0].key)]
         rows = [
             Row(
-                (name,),
+                (*people.key, name),
                 {
                     "distance": fixed(of.value),
-                    "interval": f"{fixed(of.low)} to {fixed(of.high)}",
+                    "interval": _ends_of(of, fixed),
                     "items": f"{of.n_items:,}",
                 },
-                [{"rater": name, **of.as_dict()}],
+                [{**dict(zip(criteria, people.key, strict=True)), "rater": name, **of.as_dict()}],
             )
-            for name, of in self.raters
+            for people in self.people
+            for name, of in people.raters
         ]
         note = "Mean distance of a rater's labels from those of others on the same items."
-        title = "Raters, the furthest from the others first"
-        return self.table(), ResultTable.of_rows("raters", title, note, ("rater",), rows)
+        title, labels = "Raters, the furthest from the others first", (*criteria, "rater")
+        return self.table(), ResultTable.of_rows("raters", title, note, labels, rows)
 
     def figure(self) -> IntervalFigure | None:
         """Return the shares of judges, and of people, by measure."""
-        parts = {" ".join(judge.key) or "all": judge.measures for judge in self.judges}
-        parts |= {"people": self.people} if self.people else {}
+        parts = self._by_judge
+        parts |= {" ".join((*of.key, "people")): of.measures for of in self.people}
         points = {
             words: {
                 who: Interval(*of[name][:3]) if name in of else None for who, of in parts.items()
@@ -264,6 +267,10 @@ class Agreements(Result):
         return IntervalFigure(
             "agreement", title, note, points, [*parts], "percent", None, 100, ends
         )
+
+
+def _ends_of(of: Statistic, write: Callable[[float], str]) -> str:
+    return "" if math.isnan(of.low) else f"{write(of.low)} to {write(of.high)}"
 
 
 def agreement(
@@ -281,12 +288,14 @@ def agreement(
     votes : Votes, data frame, Items or (n, 3) array
         Votes; single ones with `order` tell both orders apart. Counts are repeats in one order.
     labels : Labels, data frame or (n,) array, optional
-        On the scale of the votes, or what people say is left out; groups of items are in them.
-        With a column `rater`, raters are compared with each other.
+        On the scale of the votes, or what people say is left out. Groups of items are those of
+        labels, with a label or without, or else of votes. With a column `rater`, raters are
+        compared with each other.
     scale : Scale, optional
         For arrays and frames of grades.
     by : sequence of str, optional
-        Columns that votes are grouped by; by default `judge`, and the criterion of grades.
+        Columns that votes are grouped by; by default `judge`, the criterion of grades, and template
+        and temperature if there are several.
     level : float
         Confidence level of the intervals.
 
@@ -317,47 +326,103 @@ def agreement(
     """
     level = as_level(level)
     votes, labels = _tables(votes, labels, scale)
+    settings = [name for name in _SETTINGS if name in votes.columns and len(votes.values(name)) > 1]
     criteria = [name for name in votes.scale.mode.criteria if name in votes.columns]
-    columns = grouping(votes, by, (*criteria, "judge"))
-    about = []
+    columns = grouping(votes, by, (*criteria, "judge", *settings))
+    known, about = _KnownItems(votes, labels), []
+    parts = {key: _ItemVotes.of(part, known) for key, part in votes.partition(columns)}
     if labels is not None and labels.scale.points != votes.scale.points:
         about.append(remarks.people_on_another_scale(str(votes.scale), str(labels.scale)))
-    parts = {key: _ItemVotes.of(part, labels) for key, part in votes.partition(columns)}
+    elif labels is not None and not any(part.is_labelled.any() for part in parts.values()):
+        votes.labelled(labels)  # which says why no item has votes and a label
     judges = [_of_judge(key, part, votes.scale, level) for key, part in parts.items()]
-    apart = [
+    tables = [
         part.disagreements(dict(zip(columns, key, strict=True))) for key, part in parts.items()
     ]
-    worst = pl.concat(apart, how="diagonal").sort("distance", "mean_distance", descending=True)
-    people, raters = ({}, ()) if labels is None else _of_people(labels, level)
-    return Agreements(columns, tuple(judges), people, raters, level, tuple(about), worst)
+    worst = pl.concat(tables, how="diagonal_relaxed")
+    worst = worst.sort("distance", "mean_distance", descending=True)
+    people = () if labels is None else tuple(_of_people(labels, known, level))
+    return Agreements(columns, tuple(judges), people, level, tuple(about), worst)
 
 
 def _tables(votes: Any, labels: Any, scale: Scale | None) -> tuple[Votes, Labels | None]:
-    votes, labels = as_tables(votes_by_id(votes, scale), labels, scale)
-    if isinstance(votes, Items) and votes.facts.votes is not None:
-        return votes.facts.votes, labels
+    """Return votes and labels as tables, of arrays and items by their row or id."""
+    votes, labels = as_tables(votes, labels, scale)
     if isinstance(votes, Votes):
+        if labels is not None:
+            require_labels(labels)
+            votes = with_task(votes, labels)
         return votes, labels
     items = votes if isinstance(votes, Items) else Items(counts=votes, scale=scale or PAIRS)
+    shares, label_scale = items.labels, items.label_scale
+    if labels is not None:
+        shares, label_scale = items.scale.shares(labels), items.scale
+        same_length("labels", len(shares), "votes", len(items))
     n, n_judges = items.counts.shape[:2]
-    rows = {"item": np.tile(np.arange(n), n_judges)}
-    if n_judges > 1:
-        rows["judge"] = np.repeat(items.judges, n)
+    rows: dict[str, Any] = {"item": np.tile(items.names.astype(str), n_judges)}
+    rows |= {"judge": np.repeat(items.judges, n)} if n_judges > 1 else {}
+    if items.group is not None:
+        rows["group"] = np.tile(items.group, n_judges)
     counts = np.swapaxes(items.counts, 0, 1).reshape(n * n_judges, -1)
     rows |= dict(zip(items.scale.columns, counts.T, strict=True))
-    of_items = None if labels is None else items.scale.shares(labels)
-    if labels is None and items.is_labelled.any():
-        of_items = items.labels
-    if of_items is not None:
-        label_scale = items.label_scale if labels is None else items.scale
-        known = ~np.isnan(of_items[:, 0])
-        one = {"item": np.flatnonzero(known), "label": label_scale.label_of(of_items[known])}
-        labels = read_labels(one, scale=label_scale)
-    return read_votes(rows, scale=items.scale), labels
+    known = np.flatnonzero(~np.isnan(shares[:, 0]))
+    if not len(known):
+        return read_votes(rows, scale=items.scale), None
+    people = labels_of_shares(items.names[known].astype(str), shares[known], label_scale)
+    return read_votes(rows, scale=items.scale), people
+
+
+class _KnownItems:
+    """Groups and labels of items, by task and item as text."""
+
+    def __init__(self, votes: Votes, labels: Labels | None) -> None:
+        self.labels = labels
+        self._groups: list[pl.DataFrame] = []
+        tables: list[pl.DataFrame] = []
+        if labels is not None:  # rows without a label say groups too
+            tables.append(labels.frame.vstack(labels.unlabelled))
+            rows = labels.frame.select(*_key_of(labels)).with_row_index("row")
+            self.rows = rows.with_columns(pl.col("row").cast(pl.Int64))
+        if "group" in votes.columns:
+            key = [name for name in _KEY if name in votes.columns]
+            tables.append(votes.collect(votes.data.lazy().select(*key, "group").unique(key)))
+        for table in tables:
+            if "group" in table.columns:
+                group = pl.col("group").cast(pl.String)
+                frame = table.select(*_key_of(table), group=group).drop_nulls("group")
+                self._groups.append(frame.unique(frame.columns[:-1], keep="first"))
+
+    def groups(self, items: pl.DataFrame) -> NDArray[np.int64]:
+        """Number the groups of items; those of which none is known are their own."""
+        key = [name for name in _KEY if name in items.columns]
+        names = items.select(pl.format("item" + " {}" * len(key), *key)).to_series()
+        for table in reversed(self._groups):
+            shared = [name for name in table.columns[:-1] if name in items.columns]
+            one = table.unique(shared, keep="first").select(*shared, "group")
+            joined = items.select(key).join(one, on=shared, how="left", maintain_order="left")
+            group = joined.select(pl.format("group {}", "group")).to_series()
+            names = group.fill_null(names)
+        return np.unique(names.to_list(), return_inverse=True)[1].reshape(-1)
+
+    def shares(self, items: pl.DataFrame, scale: Scale) -> Floats:
+        """Return shares of the raters of items, (n, J); NaN without a label on the scale."""
+        nothing = np.full((len(items), len(scale.points)), np.nan)
+        labels = self.labels
+        if labels is None or labels.scale.points != scale.points or not len(labels.frame):
+            return nothing
+        shared = [name for name in self.rows.columns[1:] if name in items.columns]
+        rows = items.join(self.rows, on=shared, how="left", maintain_order="left")["row"]
+        place = rows.fill_null(-1).to_numpy()
+        return np.where(place[:, None] >= 0, labels.shares[place], nothing)
+
+
+def _key_of(table: Any) -> list[pl.Expr]:
+    names = (name for name in _KEY if name in table.columns)
+    return [pl.col(name).cast(pl.String).str.strip_chars() for name in names]
 
 
 class _ItemVotes(NamedTuple):
-    """Votes of n items: counts by order and point, groups, and the rows of their labels."""
+    """Votes of n items: counts by order and point, groups, and shares of labels."""
 
     keys: pl.DataFrame  # task and item
     scale: Scale
@@ -366,39 +431,24 @@ class _ItemVotes(NamedTuple):
     shares: Floats  # of the raters of an item for each point, NaN without a label on this scale
 
     @classmethod
-    def of(cls, votes: Votes, labels: Labels | None) -> _ItemVotes:
-        key = [name for name in ("task", "item") if name in votes.columns]
-        text = [pl.col(name).cast(pl.String).str.strip_chars() for name in key]
-        rows, points = votes.data.lazy().with_columns(text), votes.columns_of_counts
+    def of(cls, votes: Votes, known: _KnownItems) -> _ItemVotes:
+        key = [name for name in _KEY if name in votes.columns]
+        rows, points = votes.data.lazy().with_columns(_key_of(votes)), votes.columns_of_counts
         orders = [pl.lit(value=True)]
         if votes.are_counts:
             sums = [pl.col(name).sum() for name in points]
         else:
             if "order" in votes.columns:
                 orders = [pl.col("order") == order for order in ("AB", "BA")]
-            at = [(pl.col("vote") == point) for point in points.values()]
-            sums = [(one & order).sum() for order in orders for one in at]
-        group = [pl.col("group").first()] if "group" in votes.columns else []
-        named = [one.alias(f"n{place}") for place, one in enumerate(sums)]
-        items = votes.collect(rows.group_by(key, maintain_order=True).agg(*named, *group))
-        counts = items.select(one.meta.output_name() for one in named).to_numpy()
+            at_points = [(pl.col("vote") == point) for point in points.values()]
+            sums = [(is_point & order).sum() for order in orders for is_point in at_points]
+        named = [column.alias(f"n{place}") for place, column in enumerate(sums)]
+        items = votes.collect(rows.group_by(key, maintain_order=True).agg(*named))
+        counts = items.select(column.meta.output_name() for column in named).to_numpy()
         counts = counts.reshape(len(items), len(orders), -1).astype(np.float64)
-        names, shares = items.get_column("item"), np.full((len(items), counts.shape[2]), np.nan)
-        if labels is not None:
-            shared = [name for name in key if name in labels.columns]
-            of_labels = [pl.col(name).cast(pl.String).str.strip_chars() for name in shared]
-            own = [name for name in ("group",) if name in labels.columns]
-            told = labels.frame.select(*of_labels, *(pl.col(n).alias("of_labels") for n in own))
-            told = told.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-            items = items.join(told, on=shared, how="left", maintain_order="left")
-            place = items["row"].fill_null(-1).to_numpy()
-            if labels.scale.points == votes.scale.points:
-                shares = np.where(place[:, None] >= 0, labels.shares[place], np.nan)
-        groups = [items[name] for name in ("of_labels", "group") if name in items.columns]
-        for group_of in reversed(groups):
-            names = group_of.cast(pl.String).fill_null(names)
-        numbers = np.unique(names.to_list(), return_inverse=True)[1].reshape(-1)
-        return cls(items.select(key), votes.scale, counts, numbers, shares)
+        keys = items.select(key)
+        shares = known.shares(keys, votes.scale)
+        return cls(keys, votes.scale, counts, known.groups(keys), shares)
 
     @property
     def pooled(self) -> Floats:
@@ -435,137 +485,111 @@ class _ItemVotes(NamedTuple):
         return table.filter(pl.col("distance") > 0)
 
 
-class _Measures:
-    """Measures of items by name, each a function of sums over groups."""
-
-    def __init__(self, groups: NDArray[np.int64], level: float) -> None:
-        self.measures: dict[str, AgreementMeasure] = {}
-        self._groups, self._level = groups, level
-
-    def add(
-        self,
-        name: str,
-        columns: Floats,
-        counted: NDArray[np.bool_],
-        function: Callable[[Floats], Floats] = lambda sums: sums[:, 0] / sums[:, 1],
-        ends: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        """Add a function of the sums of (n, m) columns over the counted items, if there are any."""
-        if not counted.any():
-            return
-        n = int(self._groups.max()) + 1
-        kept = np.where(counted[:, None], columns, 0.0)
-        sizes = sums_by(self._groups, counted.astype(np.float64), n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            estimate = jackknifed(function, sums_by(self._groups, kept, n), sizes, ends)
-        if not math.isnan(estimate.value):
-            self.measures[name] = AgreementMeasure.of(estimate, self._level, int(counted.sum()))
-
-    def add_mean(self, name: str, values: Floats, counted: NDArray[np.bool_]) -> None:
-        """Add the mean of values of the counted items."""
-        self.add(name, np.column_stack([np.nan_to_num(values), counted]), counted)
-
-
 def _of_judge(
     key: tuple[str, ...], items: _ItemVotes, scale: Scale, level: float
 ) -> JudgeAgreement:
-    made, counts, pooled = _Measures(items.groups, level), items.counts, items.pooled
+    statistics, counts, pooled = Statistics(items.groups, level), items.counts, items.pooled
     n = pooled.sum(axis=1)
     is_other, by_order = other_sides(scale), np.swapaxes(counts, 0, 1)
-    _add_pairs(made, "repeats", sum(pairs_within(of_order, is_other) for of_order in by_order))
+    _add_pairs(
+        statistics, "repeats", sum(pairs_within(of_order, is_other) for of_order in by_order)
+    )
     if len(by_order) == 2:
-        _add_pairs(made, "orders", pairs_between(by_order[0], by_order[1], is_other))
+        _add_pairs(statistics, "orders", pairs_between(by_order[0], by_order[1], is_other))
     several = n > 1
     n_votes = float(n[several].mean()) if several.any() else np.nan
     columns = intraclass_columns(pooled, scale.floats)
     ends = -1.0, 1.0
-    made.add("intraclass_correlation", columns, several, intraclass_correlation, ends)
-    icc = made.measures.get("intraclass_correlation")
+    statistics.add("intraclass_correlation", columns, several, intraclass_correlation, ends)
+    icc = statistics.named.get("intraclass_correlation")
     if icc is not None:
         shares = np.clip(icc[:3], 0.0, 1.0)
         worth = n_votes / (1 + (n_votes - 1) * shares)
         of_mean, worth = (shares * worth).tolist(), worth[[0, 2, 1]].tolist()
         for name, (value, low, high) in (("reliability", of_mean), ("effective_votes", worth)):
-            made.measures[name] = AgreementMeasure(value, low, high, icc.n_items)
-    if icc is not None and icc.value > 0:
+            statistics.named[name] = Statistic(value, low, high, icc.n_items)
+    if icc is not None and icc.value > _ROUNDING:
         wanted = _RELIABLE / (1 - _RELIABLE) * (1 / icc.value - 1)
         number = max(math.ceil(wanted - _ROUNDING), 1)
-        made.measures["votes_for_reliability"] = AgreementMeasure(
-            number, np.nan, np.nan, icc.n_items
-        )
-    _add_people(made, items)
-    return JudgeAgreement(key, int((n > 0).sum()), n_votes, made.measures)
+        statistics.named["votes_for_reliability"] = Statistic(number, np.nan, np.nan, icc.n_items)
+    _add_people(statistics, items)
+    return JudgeAgreement(key, int((n > 0).sum()), n_votes, statistics.named)
 
 
-def _add_pairs(made: _Measures, name: str, pairs: Any) -> None:
+def _add_pairs(statistics: Statistics, name: str, pairs: Any) -> None:
     equal, flipped, every = pairs.T
     has_pairs = every > 0
     shares = np.stack([equal, flipped]) / np.where(has_pairs, every, 1.0)
-    made.add_mean(f"{name}_agree", shares[0], has_pairs)
-    made.add_mean(f"{name}_flip", shares[1], has_pairs)
+    statistics.add_mean(f"{name}_agree", shares[0], has_pairs)
+    statistics.add_mean(f"{name}_flip", shares[1], has_pairs)
 
 
-def _add_people(made: _Measures, items: _ItemVotes) -> None:
+def _add_people(statistics: Statistics, items: _ItemVotes) -> None:
     labelled, scale, k = items.is_labelled, items.scale, len(items.scale.points)
     shares = np.where(labelled[:, None], items.shares, 0.0)
     of_vote = items.pooled / np.maximum(items.pooled.sum(axis=1), 1)[:, None]
-    made.add_mean("vote_agreement", (of_vote * shares).sum(axis=1), labelled)
+    statistics.add_mean("vote_agreement", (of_vote * shares).sum(axis=1), labelled)
     decided = np.zeros_like(shares)
     decided[np.flatnonzero(labelled), items.decided] = 1.0
     table = decided[:, :, None] * shares[:, None]
-    made.add_mean("agreement", np.einsum("nkk->n", table), labelled)
+    statistics.add_mean("agreement", np.einsum("nkk->n", table), labelled)
     if scale.mirrored:
         sides = np.array([place for place in range(k) if place != k // 2])
         of_sides = table[:, sides][:, :, sides]
-        columns = np.column_stack([np.einsum("nkk->n", of_sides), of_sides.sum(axis=(1, 2))])
-        made.add("agreement_without_ties", columns, labelled & (columns[:, 1] > 0))
+        whole = of_sides.sum(axis=(1, 2))
+        equal = np.einsum("nkk->n", of_sides)
+        statistics.add_ratio("agreement_without_ties", equal, whole, labelled & (whole > 0))
     weights = np.subtract.outer(np.arange(k), np.arange(k)) ** 2.0
     if scale.mirrored or k == 2:
         weights = 1.0 - np.eye(k)
-    made.add("kappa", table.reshape(len(table), -1), labelled, kappa_of(weights), (-1.0, 1.0))
+    statistics.add("kappa", table.reshape(len(table), -1), labelled, kappa_of(weights), (-1.0, 1.0))
     if k == 2:
         for name, place in (("true_positive_rate", 1), ("true_negative_rate", 0)):
-            columns = np.column_stack([table[:, place, place], table[:, :, place].sum(axis=1)])
-            made.add(name, columns, labelled & (columns[:, 1] > 0))
+            whole = table[:, :, place].sum(axis=1)
+            statistics.add_ratio(name, table[:, place, place], whole, labelled & (whole > 0))
 
 
-def _of_people(
-    labels: Labels, level: float
-) -> tuple[dict[str, AgreementMeasure], tuple[RaterDistance, ...]]:
-    frame, scale = labels.frame, labels.scale
-    number = frame[RATERS].to_numpy() if RATERS in frame.columns else np.ones(len(frame))
-    ratings = np.rint(labels.shares * number[:, None])
-    n, groups = ratings.sum(axis=1), np.arange(len(frame))
-    if labels.groups is not None:
-        groups = np.unique(labels.groups.astype(str), return_inverse=True)[1].reshape(-1)
-    made = _Measures(groups, level)
-    pairs = pairs_within(ratings, other_sides(scale))
-    several = n > 1
-    made.add_mean("people_agree", pairs[:, 0] / np.where(several, pairs[:, 2], 1.0), several)
-    alpha = krippendorff(scale.floats, is_ordinal=scale.mirrored)
-    made.add("alpha", coincidences(ratings), several, alpha, (-1.0, 1.0))
-    return made.measures, tuple(_distances(labels, groups, level))
-
-
-def _distances(labels: Labels, groups: NDArray[np.int64], level: float) -> list[RaterDistance]:
-    """Return how far each named rater is from the others on the same items, the furthest first."""
+def _of_people(labels: Labels, known: _KnownItems, level: float) -> Iterator[PeopleAgreement]:
+    """Compare named raters on the items that several of them labelled, by criterion."""
     if labels.ratings is None:
-        return []
-    key = [name for name in ("item", "task") if name in labels.ratings.columns]
-    place = labels.frame.select(key).with_columns(group=pl.Series(groups))
-    rows = labels.ratings.join(place, on=key, how="inner", nulls_equal=True)
-    label, n = pl.col("label").cast(pl.Float64), pl.len().over(key)
-    rows = rows.with_columns(label=label, n=n).filter(pl.col("n") > 1)
-    others = rows.select(*key, pl.col("rater").alias("other"), pl.col("label").alias("of_other"))
-    both = rows.join(others, on=key, nulls_equal=True).filter(pl.col("rater") != pl.col("other"))
-    away = (pl.col("label") - pl.col("of_other")).abs().mean().alias("away")
-    of_items = both.group_by("rater", *key, "group", maintain_order=True).agg(away)
-    span, found = float(np.ptp(labels.scale.floats)), []
-    for (name,), part in of_items.partition_by("rater", as_dict=True, maintain_order=True).items():
-        codes = np.unique(part["group"].to_numpy(), return_inverse=True)[1].reshape(-1)
-        made, values = _Measures(codes, level), part["away"].to_numpy() / span
-        made.add_mean("distance", values, np.ones(len(values), dtype=np.bool_))
-        value, low, high, n_items = made.measures["distance"]
-        distance = AgreementMeasure(span * value, span * low, span * high, n_items)
-        found.append(RaterDistance(str(name), distance))
-    return sorted(found, key=lambda rater: -rater.distance.value)
+        return
+    criteria = [name for name in labels.scale.mode.criteria if name in labels.ratings.columns]
+    ratings = labels.ratings.with_columns(_key_of(labels.ratings))
+    parts = ratings.partition_by(criteria, as_dict=True, maintain_order=True) if criteria else {}
+    for key, part in (parts or {(): ratings}).items():
+        people = _of_ratings(part, labels.scale, known, level)
+        if _PEOPLE in people.measures:
+            yield replace(people, key=tuple(map(str, key)) if len(parts) > 1 else ())
+
+
+def _of_ratings(
+    ratings: pl.DataFrame, scale: Scale, known: _KnownItems, level: float
+) -> PeopleAgreement:
+    key = [name for name in _KEY if name in ratings.columns]
+    numbers = [
+        (pl.col("label") == point).sum().cast(pl.Float64).alias(f"n{place}")
+        for place, point in enumerate(scale.points)
+    ]
+    items = ratings.group_by(key, maintain_order=True).agg(numbers)
+    counts, groups = items.select(pl.exclude(key)).to_numpy(), known.groups(items.select(key))
+    statistics = Statistics(groups, level)
+    pairs = pairs_within(counts, other_sides(scale))
+    several = counts.sum(axis=1) > 1
+    statistics.add_mean(_PEOPLE, pairs[:, 0] / np.where(several, pairs[:, 2], 1.0), several)
+    alpha = krippendorff(scale.floats, is_ordinal=scale.mirrored)
+    statistics.add("alpha", coincidences(counts), several, alpha, (-1.0, 1.0))
+    others = ratings.select(*key, other="rater", of_other=pl.col("label").cast(pl.Float64))
+    both = ratings.join(others, on=key, nulls_equal=True).filter(pl.col("rater") != pl.col("other"))
+    distance = (pl.col("label").cast(pl.Float64) - pl.col("of_other")).abs().mean()
+    of_items = both.group_by("rater", *key, maintain_order=True).agg(distance=distance)
+    span = float(np.ptp(scale.floats))
+    distances = Statistics(known.groups(of_items.select(key)), level)
+    for name in of_items["rater"].unique().to_list():
+        is_own = (of_items["rater"] == name).to_numpy()
+        distances.add_mean(str(name), of_items["distance"].to_numpy() / span, is_own)
+    raters = [
+        RaterDistance(name, Statistic(span * value, span * low, span * high, n))
+        for name, (value, low, high, n) in distances.named.items()
+    ]
+    raters.sort(key=lambda rater: (-rater.distance.value, rater.rater))
+    return PeopleAgreement((), statistics.named, tuple(raters))

@@ -507,7 +507,11 @@ def certify(
         agreeing = inside_of @ of_rows / inside_of.sum(axis=1)
         expected_low = _lower_bound(m * agreeing, m, confidence)
         steps = steps[int(np.argmax(expected_low)) :]
-        curve = [_point(population, entered, agrees, confidence, *step) for step in steps]
+        curve = _until_failed(
+            steps,
+            lambda *step: _point(population, entered, agrees, confidence, *step),
+            agreement,
+        )
     else:
         of_items = of_rows[population.place]
         inside = [weights[of_items >= threshold] for _, threshold in steps]
@@ -707,13 +711,33 @@ def _point(
     if not len(rows):
         return CurvePoint(share, np.nan, 0.0, 0, threshold)
     agreeing, n = agrees[rows], _effective_labels(population, agrees, rows, confidence)
+    if population.weights is None:
+        agreement = float(agreeing.mean())
+        low = float(_lower_bound(agreement * n, n, confidence)) if n else 0.0
+        return CurvePoint(share, agreement, low, len(rows), threshold)
     sample = population.sample(rows)
     agreement, low = min(float(sample.weights @ agreeing), 1.0), 0.0
-    if n and population.weights is not None and weights is not None:
+    if n and weights is not None:
         low = weighted_bound(agreeing, population.weights[rows], sample.groups, weights, confidence)
     elif n:
         low = float(_lower_bound(agreement * n, n, confidence))
     return CurvePoint(share, agreement, low, len(rows), threshold)
+
+
+def _until_failed(
+    steps: Sequence[tuple[float, float]],
+    point_of: Callable[[float, float], CurvePoint],
+    agreement: float,
+) -> list[CurvePoint]:
+    """Return points of all steps until a bound fails, and some in steps of 5% after that."""
+    curve, is_failed, last = [], False, -1
+    for coverage, threshold in steps:
+        place = math.floor(coverage / _SHOWN + _ROUNDING)
+        if not is_failed or place > last:
+            curve.append(point_of(coverage, threshold))
+            is_failed |= not curve[-1].low >= agreement
+        last = place
+    return curve
 
 
 def _low_unlabelled(
@@ -783,7 +807,7 @@ def _labels_wanted(
         np.geomspace(max(n + 1, _LEAST_LABELS), max(n_items, n + 1), 400).astype(int)
     )
     labels = labels[labels > n]  # a power may be rounded down
-    shares = np.append(np.arange(_FIRST, 1, _STEP), 1.0)
+    shares = np.append(np.arange(_FIRST, 1, _SHOWN), 1.0)
     last = np.searchsorted(items / items[-1], shares - _ROUNDING)
     p, *gradient = (columns.cumsum(axis=0)[last] / items[last, None]).T
     variance = np.einsum("in,ij,jn->n", gradient, covariance, gradient)

@@ -43,7 +43,8 @@ def as_tables(
     """
     is_series = _is_series(labels)
     is_table = isinstance(labels, Labels) or (_has_ids(labels) and not is_series)
-    if _has_ids(counts) and (is_table or (is_series and not _is_indexed(counts))):
+    is_alone = labels is None and not _is_indexed(counts)
+    if _has_ids(counts) and (is_table or is_alone or (is_series and not _is_indexed(counts))):
         counts = read_votes(_with_ids(counts), scale=scale)
     is_items = isinstance(counts, Items)
     by_id = isinstance(counts, CountsItself) or (is_items and counts.has_ids)
@@ -59,11 +60,6 @@ def as_tables(
     if is_items and isinstance(labels, Labels):
         counts, labels = join(counts.facts.votes, labels, counts), None
     return counts, labels
-
-
-def votes_by_id(votes: Any, scale: Scale | None = None) -> Any:
-    """Return a data frame with ids of items as votes; anything else as it is."""
-    return read_votes(_with_ids(votes), scale=scale) if _has_ids(votes) else votes
 
 
 def as_items(

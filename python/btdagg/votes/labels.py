@@ -122,7 +122,8 @@ class Labels(Table):
         ratings = self.ratings
         if ratings is not None:
             key = [name for name in ("item", "task") if name in ratings.columns]
-            ratings = ratings.join(kept.frame, on=key, how="semi", nulls_equal=True)
+            of_kept = kept.frame.vstack(kept.unlabelled)
+            ratings = ratings.join(of_kept, on=key, how="semi", nulls_equal=True)
         return replace(kept, ratings=ratings)
 
 
@@ -206,6 +207,13 @@ def read_labels(
     )
     refuse_duplicates(rows, LABELS.key_of(rows), remedy, advice={"columns": {"rater": "NAME"}})
     return replace(_split(rows, scale, raters), n_repeats=n_repeats, ratings=ratings)
+
+
+def labels_of_shares(ids: NDArray[Any], shares: NDArray[np.float64], scale: Scale) -> Labels:
+    """Return labels of (n,) items as shares of their raters, (n, K)."""
+    columns = {"item": ids, "label": scale.label_of(shares), _SHARES: shares.tolist()}
+    frame = pl.DataFrame(columns)
+    return Labels(frame, "labels", unlabelled=frame.clear(), scale=scale)
 
 
 def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:

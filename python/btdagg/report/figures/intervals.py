@@ -101,7 +101,7 @@ def draw_intervals(
         interval.low for by_series in points.values() for interval in by_series.values() if interval
     ]
     if limits is not None:
-        axis.set_xlim(*limits)
+        axis.set_xlim(*(unit * end for end in limits))
     elif sides is None and min(ends, default=0) >= 0:
         axis.set_xlim(left=0)  # a share is to look as large as it is
     else:
