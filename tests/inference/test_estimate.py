@@ -1,11 +1,14 @@
 """Estimates: intervals by formulas, p-values that agree with them, and several together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import stdtrit
 
 import btdagg
-from btdagg.inference.estimate import Together, combined, jackknifed
+from btdagg.inference.estimate import Estimate, Together, combined, jackknifed
 from btdagg.inference.label_means import labelled_mean
 from btdagg.inference.sample import LabelledSample
 
@@ -95,8 +98,31 @@ def test_a_difference_allows_for_groups_that_are_shared():
     )
     apart = mean_of(a, ends) - mean_of(b, ends, groups + 40)
     assert apart.error > 2 * difference.error
-    same = mean_of(a, (-5, 5)) - mean_of(a, (-5, 5))
-    assert same.interval() == pytest.approx((0, 0, 0), abs=1e-3)
+
+
+def test_where_no_group_differs_a_share_of_others_may():
+    a = np.random.default_rng(3).integers(0, 2, 40).astype(float)
+    one = mean_of(a)
+    same = one - mean_of(a)
+    q = float(stdtrit(one.freedom, 0.975))
+    assert same.interval() == pytest.approx((0, -(q**2) / (40 + q**2), q**2 / (40 + q**2)))
+    assert same.pvalue() == 1
+    # So it is where a judge makes the difference of these labels vary.
+    noise = np.random.default_rng(4).normal(0, 0.001, 40)
+    by_judge = [replace(of, influence=of.influence + k * noise) for k, of in enumerate([one, one])]
+    corrected = [replace(of, alone=one) for of in by_judge]
+    assert (corrected[0] - corrected[1]).interval()[2] > same.interval()[2] - 1e-9
+    # What adds to an error besides groups does not tell of them either.
+    none = mean_of(np.zeros(40), (-1, 1))
+    with_refits = replace(none, variance=1e-6)
+    assert with_refits.interval()[1:] == none.interval()[1:]
+    low = none.interval(1 - with_refits.pvalue(0.05))[2]
+    assert low == pytest.approx(0.05)
+
+
+def test_without_a_value_an_interval_is_all_there_can_be():
+    nothing = Estimate(np.nan, 0.01, ends=(0, 1))
+    assert nothing.interval()[1:] == (0, 1)
 
 
 def test_slopes_are_those_of_the_delta_method():
@@ -147,6 +173,20 @@ def test_estimates_that_share_their_errors_are_one():
     assert Together([]).pvalue(0.2) == 0.2
 
 
+def test_estimates_that_show_no_error_count_as_independent_ones():
+    rng = np.random.default_rng(6)
+    alike = [mean_of(np.ones(30), groups=np.arange(30)) for _ in range(4)]
+    together = Together(alike)
+    assert together.level(0.95) == pytest.approx(0.95**0.25, abs=0.002)
+    assert together.pvalue(0.01) == pytest.approx(1 - 0.99**4, rel=0.1)
+    varying = mean_of(rng.integers(0, 2, 30))
+    with_varying = [varying - of for of in alike]  # one influence, but not one error
+    assert Together(with_varying).level(0.95) == pytest.approx(0.95**0.25, abs=0.002)
+    known = [varying - Estimate.known(0.1 * k) for k in range(4)]
+    assert Together(known).level(0.95) == pytest.approx(0.95, abs=0.002)
+    assert Together(known).level(0.95) >= 0.95
+
+
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
 def test_together_intervals_exclude_what_the_p_values_do(level):
     estimates = independent(6)
@@ -187,3 +227,18 @@ def test_shares_add_up_and_a_win_rate_is_made_of_them(population):
     assert found["A"].weight > 0.3
     assert a + tie + b == pytest.approx(1, abs=1e-12)
     assert (net, rate) == (pytest.approx(a - b), pytest.approx(a + tie / 2))
+
+
+def test_shares_add_up_where_a_correction_is_beyond_an_end():
+    rng = np.random.default_rng(8)
+    counts = rng.multinomial(6, [0.1, 0.1, 0.8], 60)
+    labels = np.where(np.arange(60) < 12, np.where(np.arange(60) == 0, -1, 1), np.nan)
+    added = 0
+    for seed in range(20):
+        own = np.random.default_rng(seed).permutation(60)
+        found = btdagg.estimate(counts[own], labels).estimates
+        a, tie, b, net = (found[name].value for name in ("A", "tie", "B", "net win rate"))
+        assert a + tie + b == pytest.approx(1, abs=1e-12)
+        assert net == pytest.approx(a - b, abs=1e-12)
+        added += min(a, tie, b) == 0
+    assert added

@@ -22,6 +22,7 @@ _FARTHEST = 14.0  # logarithm of the standard errors beyond which no interval en
 _MOST_STEPS = 100  # to where an interval ends
 _ROUNDING = 1e-12  # of a standard error
 _N_DRAWS, _AT_ONCE = 20_000, 2_000  # of multipliers
+_LEAST_REST = 1e-6  # of a standard error
 
 
 def _no_influence() -> Floats:
@@ -51,7 +52,8 @@ class Estimate(Readable):
     freedom : float
         Degrees of freedom of Student's t; infinite for the normal distribution.
     n_alike : float
-        Number of labels to count where all groups are alike.
+        Number of labels to count where all groups are alike; of a difference or function infinite
+        where they are not.
     is_symmetric : bool
         Whether the interval is that of the normal distribution where it is within the ends.
     unseen : Disagreement or None
@@ -73,8 +75,9 @@ class Estimate(Readable):
     labels: of as many labels, each one of the ends, the mean would vary as much. Where all groups
     are alike, a share of others may be at either end: the upper end of Wilson's interval for none
     of `n_alike`. The interval of a difference or function joins those of its terms, as correlated
-    as their influence (MOVER). The p-value is 1 less the level at which the interval reaches a
-    number, so that they agree.
+    as their influence (MOVER); where its labels are alike in all groups that terms share, it is no
+    narrower than for a mean of such labels. The p-value is 1 less the level at which the interval
+    reaches a number, so that they agree.
 
     References
     ----------
@@ -117,14 +120,10 @@ class Estimate(Readable):
 
     def inflated(self, factor: float) -> Estimate:
         """Return the estimate with so many times the variance."""
-        if factor == 1 or self.forecast is None:
+        if factor == 1:
             return self
-        forecast = replace(
-            self.forecast,
-            of_labels=factor * self.forecast.of_labels,
-            of_rest=factor * self.forecast.of_rest,
-        )
         influence, variance = np.sqrt(factor) * self.influence, factor * self.variance
+        forecast = None if self.forecast is None else self.forecast.inflated(factor)
         return replace(self, variance=variance, influence=influence, forecast=forecast)
 
     def interval(self, level: float = 0.95) -> Interval:
@@ -146,9 +145,12 @@ class Estimate(Readable):
         """Quantile at which the interval reaches a number that is not the value."""
         value, (least, greatest) = self._within_ends, self.ends
         away, span = abs(value - null), greatest - least
+        is_finite, is_alike = np.isfinite(span), not self.influence.any()
         if self.terms or self.unseen is not None or self.is_symmetric:
             return self._reaching(null, away)
-        if not np.isfinite(span):
+        if is_finite and is_alike and self.variance > 0:
+            return self._reaching(null, away)
+        if not is_finite:
             return float(away / self.error)
         if self.variance == 0:
             share = away / abs(value - (least if null < value else greatest))
@@ -168,7 +170,8 @@ class Estimate(Readable):
         near, far = -_FARTHEST, _FARTHEST
         if excess(far) < 0:
             return np.inf
-        point, slope, last = 0.0, 1.0, (np.nan, np.nan)
+        point = float(np.log(away / self.error)) if self.error > 0 else 0.0
+        slope, last = 1.0, (np.nan, np.nan)
         for _ in range(_MOST_STEPS):
             value = excess(point)
             near, far = (point, far) if value < 0 else (near, point)
@@ -189,12 +192,16 @@ class Estimate(Readable):
             below, above = zip(*halves, strict=True)
             low = value - np.sqrt(_quadratic(below, self.signed))
             high = value + np.sqrt(_quadratic(above, self.signed))
+            if np.isfinite(greatest - least):
+                low, high = self._as_of_alike(low, high, quantile)
         else:
             low, high = self._limits(quantile)
             if self.unseen is not None and not self.is_symmetric:
                 widest = (low, high) if self.alone is None else self.alone._limits(quantile)
                 tail = t_tail(quantile, self.freedom)
                 low, high = self.unseen.widened(value, low, high, widest, tail)
+        if np.isnan(value) and np.isfinite(greatest - least):
+            return least, greatest
         return np.maximum(low, least), np.minimum(high, greatest)
 
     def with_labels(self, numbers: NDArray[Any]) -> Estimate:
@@ -206,7 +213,10 @@ class Estimate(Readable):
             (slope, of.with_labels(of.n_labels / n_labels * numbers)) for slope, of in self.terms
         ]
         errors = [abs(slope) * np.sqrt(of.variance) for slope, of in terms]
-        return replace(self, variance=_quadratic(errors, self.signed), terms=tuple(terms))
+        variance, n_alike = _quadratic(errors, self.signed), self.n_alike
+        if np.isfinite(n_alike):
+            n_alike = np.min(np.broadcast_arrays(*(of.n_alike for _, of in terms)), axis=0)
+        return replace(self, variance=variance, n_alike=n_alike, terms=tuple(terms))
 
     @property
     def n_labels(self) -> int:
@@ -224,6 +234,17 @@ class Estimate(Readable):
     def has_spread(self) -> bool:
         """Whether labels of two groups, or of all items, tell how far off it is."""
         return bool(np.all(~np.isnan(self.variance)))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is one value that it can have."""
+        return self.ends[0] == self.ends[1]
+
+    @property
+    def shows_error(self) -> bool:
+        """Whether groups differ, in it and in each of its terms."""
+        terms = all(of.is_known or of.shows_error for _, of in self.terms)
+        return bool(np.all(self.variance > 0)) and terms
 
     @property
     def n_items(self) -> int:
@@ -254,9 +275,17 @@ class Estimate(Readable):
         if self.is_symmetric:
             fits = (value - half >= least) & (value + half <= greatest)
             low, high = np.where(fits, value - half, low), np.where(fits, value + half, high)
-        unlike = np.where(variance == 0, quantile**2 / (self.n_alike + quantile**2), 1.0)
-        low = np.where(variance > 0, low, value - unlike * (value - least))
-        return low, np.where(variance > 0, high, value + unlike * (greatest - value))
+        low, high = (np.where(variance > 0, end, value) for end in (low, high))
+        return self._as_of_alike(low, high, quantile)
+
+    def _as_of_alike(self, low: Any, high: Any, quantile: float) -> tuple[Any, Any]:
+        """Widen the ends to those of a mean of labels that are alike, where these are."""
+        value, (least, greatest), variance = self._within_ends, self.ends, np.asarray(self.variance)
+        is_alike = bool(self.terms) or not self.influence.any() or variance == 0
+        n = np.where(is_alike, self.n_alike, np.inf)
+        unlike = np.where(np.isnan(variance), 1.0, quantile**2 / (n + quantile**2))
+        low = np.minimum(low, value - unlike * (value - least))
+        return low, np.maximum(high, value + unlike * (greatest - value))
 
 
 @dataclass(frozen=True)
@@ -335,13 +364,18 @@ def combined(
         both = [sorted(slope * end for end in of.ends) for slope, of in terms]
         ends = sum(low for low, _ in both), sum(high for _, high in both)
     errors = [abs(slope) * np.sqrt(of.variance) for slope, of in terms]
+    names, influence = joint_influence(estimates)
     freedom = min(of.freedom for of in estimates)
-    if any(error != 0 for error in errors):  # of independent estimates, by Welch and Satterthwaite
+    are_apart = len(names) == sum(len(of.groups) for of in estimates)
+    if are_apart and any(error != 0 for error in errors):  # by Welch and Satterthwaite
         squares = np.square(errors)
         spread = float(sum(squares**2 / [of.freedom for of in estimates]))
         freedom = float(squares.sum()) ** 2 / spread if spread > 0 else np.inf
-    names, influence = joint_influence(estimates)
     signed = correlations(estimates) * np.outer(np.sign(slopes), np.sign(slopes))
+    is_alike = _cancels(slopes, influence)
+    if not is_alike and any(of.alone is not None for of in estimates):
+        of_labels = [of if of.alone is None else of.alone for of in estimates]
+        is_alike = _cancels(slopes, joint_influence(of_labels)[1])
     return Estimate(
         float(value),
         _quadratic(errors, signed),
@@ -349,9 +383,16 @@ def combined(
         names,
         ends,
         freedom,
+        min(of.n_alike for of in estimates) if is_alike else np.inf,
         terms=tuple(terms),
         signed=signed,
     )
+
+
+def _cancels(slopes: Any, influence: Floats) -> bool:
+    """Tell if no group adds to the error of a sum, though some do to those of its terms."""
+    sizes = np.abs(slopes) @ np.abs(influence)
+    return bool(sizes.any() and (np.abs(slopes @ influence) <= _ROUNDING * sizes.max()).all())
 
 
 def _quadratic(values: Sequence[Any], matrix: Floats) -> Any:
@@ -392,6 +433,10 @@ class LabelForecast:
     of_labels: float
     of_rest: float
     is_finite: bool
+
+    def inflated(self, factor: float) -> LabelForecast:
+        """Return the forecast of an error with so many times the variance."""
+        return replace(self, of_labels=factor * self.of_labels, of_rest=factor * self.of_rest)
 
     def of(self, estimate: Estimate, numbers: NDArray[Any]) -> Estimate:
         """Return an estimate as (k,) numbers of labels would make it."""
@@ -467,22 +512,26 @@ class Together:
     """
 
     def __init__(self, estimates: Sequence[Estimate], seed: int = 0) -> None:
-        varying = [of for of in estimates if of.variance > 0]
-        self._n = len(varying)
-        if not varying:
+        unknown = [of for of in estimates if of.has_spread and not of.is_known]
+        self._n = len(unknown)
+        if not unknown:
             return
-        _, influence = joint_influence(varying)
-        variance = np.array([float(of.variance) for of in varying])
+        _, influence = joint_influence(unknown)
+        variance = np.array([float(of.variance) for of in unknown])
+        # Where groups are alike, they do not tell what estimates share.
+        shows = np.array([of.shows_error for of in unknown])
+        influence, variance = shows[:, None] * influence, np.where(shows, variance, 1.0)
         rest = np.sqrt(np.maximum(variance - (influence**2).sum(axis=1), 0.0) / variance)
         shares = influence / np.sqrt(variance)[:, None]
         # Groups together have as many dimensions as there are estimates, at most.
         values, vectors = np.linalg.eigh(shares @ shares.T)
-        shares = vectors * np.sqrt(np.maximum(values, 0.0))
+        kept, varying = values > _ROUNDING * len(values), np.flatnonzero(rest > _LEAST_REST)
+        shares = vectors[:, kept] * np.sqrt(values[kept])
         rng = np.random.default_rng(seed)
         self._greatest = np.zeros(_N_DRAWS)
         for start in range(0, _N_DRAWS, _AT_ONCE):
-            drawn = rng.normal(size=(_AT_ONCE, self._n)) @ shares.T
-            drawn += rest * rng.normal(size=drawn.shape)
+            drawn = rng.normal(size=(_AT_ONCE, shares.shape[1])) @ shares.T
+            drawn[:, varying] += rest[varying] * rng.normal(size=(_AT_ONCE, len(varying)))
             self._greatest[start : start + _AT_ONCE] = np.abs(drawn).max(axis=1)
         self._greatest.sort()
 
@@ -495,7 +544,7 @@ class Together:
         of_draws = (
             float(2 * t_tail(self._greatest[_N_DRAWS - most - 1], np.inf)) if most >= 0 else 0.0
         )
-        return 1 - max(of_draws, beyond / self._n)
+        return max(1 - max(of_draws, beyond / self._n), level)
 
     def pvalue(self, pvalue: float) -> float:
         """Probability that any of them has such a p-value if there is nothing to be found."""

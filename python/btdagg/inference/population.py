@@ -28,6 +28,7 @@ from btdagg.inference.intervals import effective_number
 from btdagg.inference.label_means import MeanParts, Proxies, corrected_by, labels_alone, sum_of
 from btdagg.inference.likeness import remarks_on_sizes, remarks_on_votes
 from btdagg.inference.quantities import (
+    NET,
     Quantities,
     features_of,
     made_of,
@@ -117,6 +118,14 @@ def _raters_worth(shares: Floats, sample: LabelledSample) -> float:
     within = float(sample.weights @ (shares * (1 - shares)))
     between = mean * (1 - mean) - within
     return mean * (1 - mean) / between if within > 0 and between > 0 else 1.0
+
+
+def _as_shares(means: dict[str, MeanParts], scale: Scale) -> dict[str, MeanParts]:
+    """Move the share of ties and the net win rate to where no share of labels is below 0."""
+    net, tie = means[NET], means[scale.names[1]]
+    ties = min(max(tie.value, 0.0), 1.0)
+    wins = min(max(net.value, ties - 1), 1 - ties)
+    return {NET: net._replace(value=wins), scale.names[1]: tie._replace(value=ties)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +265,8 @@ class PredictedItems(Readable):
                 values = np.array(self.quantities[name])
                 mean = corrected_by(proxies.of(values), y @ values, sample)
                 corrected[name] = self._varying_sizes(mean, y @ values, rows, inside)
+            if total and self.scales[1].mirrored:
+                corrected = _as_shares(corrected, self.scales[1])
         called, rest = self._calls(rows, inside)
         share_unseen = float(self._is_of_unseen_size(rows, inside).mean())
         estimates = {}

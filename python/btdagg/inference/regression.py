@@ -71,7 +71,8 @@ class Regression(NamedTuple):
         variance = float(influence @ influence)
         variance = variance if variance > (unit * _ROUNDING) ** 2 else 0.0
         value, groups = unit * float(self.slopes[column, outcome]), np.arange(len(influence))
-        return Estimate(value, variance, influence, groups, freedom=float(self.freedom[column]))
+        freedom = max(float(self.freedom[column]), 1.0)
+        return Estimate(value, variance, influence, groups, freedom=freedom)
 
     def errors_at(self, rows: Floats, outcome: int) -> Floats:
         """Standard errors of the fitted values of (m, d) rows, (m,)."""

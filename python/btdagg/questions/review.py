@@ -151,7 +151,7 @@ def worth_a_look(
         mean = labelled_mean(loss, sample, ends)
         # The items without a label vary too.
         variance = mean.variance / unlabelled + float(refits.var(ddof=1))
-        mean = replace(mean, variance=variance, n_alike=sample.n_groups * unlabelled)
+        mean = replace(mean, variance=variance, n_alike=mean.n_alike * unlabelled)
         intervals.append(Interval(*(unlabelled * end for end in mean.interval(_LEVEL))))
     about = population.remarks
     if not population.is_fixed:
