@@ -2,8 +2,9 @@
 
 Items are drawn anew from public votes (BTDAGG_SHARED): pairs of RewardBench 2 with a tie in a third
 of the labels or so, grades of a rubric, and passes; items alone, or prompts with their items. Of
-1,000 items some are labelled: a simple sample, or independently with that are up to four times as high where votes disagree. New items' truth is the mean
-of all that is drawn from, these items' that of the 1,000. A cell fails, marked `!`, whose coverage
+1,000 items some are labelled: a simple sample, or independently with probabilities that are up to
+four times as high where votes disagree. New items' truth is the mean of all that is drawn from,
+these items' that of the 1,000. A cell fails, marked `!`, whose coverage
 is below 92.5% beyond chance (its upper 99% limit). `--json FILE` writes the cells, with which
 another run is compared (`--beside FILE`). `--smoke` does little.
 """
