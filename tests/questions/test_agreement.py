@@ -102,6 +102,9 @@ def test_grades_have_weighted_kappa_and_verdicts_rates():
     expected = metrics.cohen_kappa_score(gold, seen, weights="quadratic")
     assert judge.measures["kappa"].value == pytest.approx(expected)
     assert "repeats_agree" not in judge.measures
+    (twice,) = agreement(3 * np.eye(5, dtype=int)[seen - 1], gold, scale=FIVE).judges
+    assert twice.measures["repeats_agree"].value == 1
+    assert "repeats_flip" not in twice.measures  # grades have no sides
     verdict, called = (gold > 2).astype(int), (seen > 2).astype(int)
     counts = np.eye(2, dtype=int)[called]
     (judge,) = agreement(counts, verdict, scale=btdagg.PASS_FAIL).judges
@@ -277,6 +280,14 @@ def test_arrays_and_items_are_as_their_tables():
         assert worst.equals(of_table.disagreements.select("label", "majority", "distance"))
     with pytest.raises(btdagg.InputError, match="labels has 79 rows, expected 80"):
         agreement(counts, gold[:-1])
+
+
+def test_items_of_no_known_task_stand_alone():
+    votes = {"item": [1, 1, 2, 2, 3, 3], "vote": ["A", "A", "A", "B", "B", "B"]}
+    labels = {"item": [1, 2], "label": ["A", "B"], "task": ["x", "x"]}
+    (judge,) = agreement(votes, labels).judges
+    assert judge.measures["repeats_agree"].value == pytest.approx(2 / 3)
+    assert judge.measures["agreement"].n_items == 2
 
 
 def test_labels_of_other_items_are_refused():

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def other_sides(scale: Scale) -> Floats:
-    """Which two points of a scale are for different sides, (J, J); of grades, different ones."""
+    """Which two points of a scale are for different sides, (J, J); of grades none are."""
     if not scale.mirrored:
-        return 1.0 - np.eye(len(scale.points))
+        return np.zeros((len(scale.points),) * 2)
     sides = np.sign(scale.floats - scale.middle)
     return (np.multiply.outer(sides, sides) < 0).astype(np.float64)
 

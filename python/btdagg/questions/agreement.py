@@ -302,11 +302,11 @@ def agreement(
     Notes
     -----
     Of two votes of an item, on the mean over items: ``repeats_agree`` and ``orders_agree``, the
-    share of equal ones in one order and across both; ``repeats_flip`` and ``orders_flip``, of those
-    for different sides. ``intraclass_correlation`` is that of one vote (one-way random effects,
-    ICC(1)), ``reliability`` that of the mean of an item's votes (Spearman and Brown), and
-    ``effective_votes`` the number of independent votes that would tell as much of the mean of all
-    items, ``n / (1 + (n - 1) icc)``.
+    share of equal ones in one order and across both; of A and B ``repeats_flip`` and
+    ``orders_flip``, of those for different sides. ``intraclass_correlation`` is that of one vote
+    (one-way random effects, ICC(1)), ``reliability`` that of the mean of an item's votes (Spearman
+    and Brown), and ``effective_votes`` the number of independent votes that would tell as much of
+    the mean of all items, ``n / (1 + (n - 1) icc)``.
 
     Of labels: ``agreement`` of the majority vote (several raters count by their shares), without
     ties, ``kappa`` (Cohen's; of grades quadratic-weighted), of verdicts ``true_positive_rate`` and
@@ -395,7 +395,8 @@ class _KnownItems:
     def groups(self, items: pl.DataFrame) -> NDArray[np.int64]:
         """Number the groups of items; those of which none is known are their own."""
         key = [name for name in _KEY if name in items.columns]
-        names = items.select(pl.format("item" + " {}" * len(key), *key)).to_series()
+        own = [pl.col(name).fill_null("") for name in key]  # a task may be unknown
+        names = items.select(pl.concat_str(pl.lit("item"), *own, separator=" ")).to_series()
         for table in reversed(self._groups):
             shared = [name for name in table.columns[:-1] if name in items.columns]
             one = table.unique(shared, keep="first").select(*shared, "group")
@@ -491,11 +492,11 @@ def _of_judge(
     statistics, counts, pooled = Statistics(items.groups, level), items.counts, items.pooled
     n = pooled.sum(axis=1)
     is_other, by_order = other_sides(scale), np.swapaxes(counts, 0, 1)
-    _add_pairs(
-        statistics, "repeats", sum(pairs_within(of_order, is_other) for of_order in by_order)
-    )
+    within: Any = sum(pairs_within(of_order, is_other) for of_order in by_order)
+    _add_pairs(statistics, "repeats", within, has_sides=scale.mirrored)
     if len(by_order) == 2:
-        _add_pairs(statistics, "orders", pairs_between(by_order[0], by_order[1], is_other))
+        across = pairs_between(by_order[0], by_order[1], is_other)
+        _add_pairs(statistics, "orders", across, has_sides=scale.mirrored)
     several = n > 1
     n_votes = float(n[several].mean()) if several.any() else np.nan
     columns = intraclass_columns(pooled, scale.floats)
@@ -516,12 +517,13 @@ def _of_judge(
     return JudgeAgreement(key, int((n > 0).sum()), n_votes, statistics.named)
 
 
-def _add_pairs(statistics: Statistics, name: str, pairs: Any) -> None:
+def _add_pairs(statistics: Statistics, name: str, pairs: Any, *, has_sides: bool) -> None:
     equal, flipped, every = pairs.T
     has_pairs = every > 0
     shares = np.stack([equal, flipped]) / np.where(has_pairs, every, 1.0)
     statistics.add_mean(f"{name}_agree", shares[0], has_pairs)
-    statistics.add_mean(f"{name}_flip", shares[1], has_pairs)
+    if has_sides:
+        statistics.add_mean(f"{name}_flip", shares[1], has_pairs)
 
 
 def _add_people(statistics: Statistics, items: _ItemVotes) -> None:
