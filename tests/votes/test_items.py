@@ -162,3 +162,10 @@ def test_the_door_of_arrays_takes_no_argument_that_it_does_not_know():
         as_items(counts, [1, 0, -1], group=["a", "a", "b"])
     with refused("n_votes", got=2):
         as_items(counts, [1, 0, -1], n_votes=2)
+
+
+@pytest.mark.parametrize(("name", "value"), [("by", "task"), ("systems", ("a", "b"))])
+def test_what_only_labels_use_is_refused_without_them(name, value):
+    votes = btdagg.read_votes({"item": ["x"], "task": ["t"], "vote": ["A"]})
+    with refused(argument=name, got=value, expected="none without labels"):
+        votes.items(**{name: value})

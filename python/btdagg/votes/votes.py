@@ -274,6 +274,8 @@ class Votes(Table, CountsItself):
         self.refuse_beyond(n_votes, panel or ("judge" if judges else None))
         if labels is not None:
             return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
+        for name, value in (("by", by), ("systems", systems)):
+            expect(not value, name, value, "none without labels")
         return self.items_of_part(**of_panel, **more)
 
     def items_of_part(
