@@ -8,8 +8,10 @@ from scipy import stats
 from scipy.special import stdtrit
 
 import btdagg
+from btdagg.evaluation.new_items import Losses, NewItems
 from btdagg.inference.estimate import Estimate, Together, combined, jackknifed
 from btdagg.inference.label_means import labelled_mean
+from btdagg.inference.population import PredictedItems
 from btdagg.inference.sample import LabelledSample
 
 
@@ -242,3 +244,85 @@ def test_shares_add_up_where_a_correction_is_beyond_an_end():
         assert net == pytest.approx(a - b, abs=1e-12)
         added += min(a, tie, b) == 0
     assert added
+
+
+@pytest.mark.parametrize("n", [20, 40])
+def test_errors_that_cancel_leave_no_less_than_their_difference_has(n):
+    rng = np.random.default_rng(11)
+    held = []
+    for _ in range(200):
+        x = rng.choice([1.0, 5.0], n, p=[0.2, 0.8])
+        y = np.where(x == 5, 5.0, 3.0)  # always as good or better, by 0.4 on the mean
+        less = mean_of(y, (1, 5)) - mean_of(x, (1, 5))
+        _, low, high = less.interval()
+        held.append(low <= 0.4 <= high)
+        half = less.error * stdtrit(less.freedom, 0.975)
+        assert high - low >= half
+    assert np.mean(held) > 0.93
+
+
+def test_one_group_more_on_either_side_hides_nothing():
+    shared = np.random.default_rng(9).integers(0, 2, 40).astype(float)
+    groups = np.arange(41)
+    x = mean_of(np.append(shared, 1.0), groups=groups)
+    y = mean_of(np.append(shared, 0.0), groups=np.append(groups[:-1], 41))
+    q = float(stdtrit(min(x.freedom, y.freedom), 0.975))
+    value, low, high = (x - y).interval()
+    assert high - value > q**2 / (41 + q**2) * 0.95
+    assert value - low > q**2 / (41 + q**2) * 0.95
+
+
+def test_p_values_agree_with_bounds_of_whole_items():
+    rng = np.random.default_rng(5)
+    n_exact = 0
+    for _ in range(25):
+        n, right = int(rng.integers(20, 60)), rng.uniform(0.7, 1)
+        gold = rng.choice([-1, 0, 1], n)
+        chances = np.where(np.eye(3)[gold + 1] == 1, right, (1 - right) / 2)
+        counts = np.stack([rng.multinomial(5, p) for p in chances])
+        labels = np.where(np.arange(n) < 0.7 * n, gold, np.nan)
+        items = btdagg.votes.Items(counts=counts, labels=labels)
+        population = PredictedItems.of(items, population="finite")
+        for estimate in population.domain().values():
+            if estimate.unseen is None or np.isnan(estimate.unseen.calls):
+                continue
+            n_exact += 1
+            _, low, high = estimate.interval()
+            for null in rng.uniform(*estimate.ends, 6):
+                p = estimate.pvalue(null)
+                if abs(p - 0.05) > 0.002:
+                    assert (low - 1e-9 <= null <= high + 1e-9) == (p > 0.05)
+    assert n_exact > 10
+
+
+def test_a_domain_of_few_labels_is_not_that_of_many():
+    rng = np.random.default_rng(6)
+    gold = rng.choice([-1, 0, 1], 600)
+    counts = rng.multinomial(4, [0.3, 0.3, 0.4], 600)
+    labels = np.where(np.arange(600) < 100, gold, np.nan)
+    items = btdagg.votes.Items(counts=counts, labels=labels)
+    model = btdagg.DavidsonModel(beta=1.0, eta0=0.5, gamma=1.0)
+    population = PredictedItems.of(items, model=model)
+    few = np.arange(600) % 20 == 0
+    assert population.is_published()
+    assert not population.is_published(few)
+    assert np.isfinite(population.domain(few)["net win rate"].freedom)
+
+
+def test_losses_that_are_all_the_same_are_alike_to_rounding():
+    losses, refits = np.full(30, 0.1), np.array([0.1, 0.101])
+    groups = np.arange(30)
+    of_items = np.stack([losses, losses / 2])
+    found = NewItems(
+        {"mae": Losses(of_items, np.stack([refits, refits]), None, 2.0)}, groups
+    ).interval(0, "mae")
+    q2 = stdtrit(29, 0.975) ** 2
+    assert found.high >= 0.1 + q2 / (30 + q2) * 1.9 - 1e-9
+
+
+def test_what_nothing_is_known_of_has_no_p_value():
+    nothing = Estimate(np.nan, np.nan, ends=(0, 1))
+    assert np.isnan(nothing.pvalue(0.5))
+    assert np.isnan((nothing - Estimate.known(0.3)).pvalue())
+    assert Estimate.known(0.3).pvalue() < 1e-300
+    assert Estimate(1.0, 0.0, ends=(0, 1), n_alike=5).pvalue(1.5) < 1e-300

@@ -295,6 +295,88 @@ def test_labels_of_other_items_are_refused():
         agreement({"item": [1, 2], "vote": ["A", "B"]}, {"item": [3, 4], "label": ["A", "B"]})
 
 
+def test_labels_count_by_how_they_were_drawn():
+    rng = np.random.default_rng(12)
+    gold = rng.integers(1, 4, 40)
+    seen = np.clip(gold + rng.integers(-1, 2, 40), 1, 3)
+    rare = np.arange(40) < 10
+    scale = btdagg.Scale(range(1, 4))
+    votes = {"item": np.arange(40), "vote": seen}
+    labels = {"item": np.arange(40), "label": gold, "probability": np.where(rare, 0.25, 1.0)}
+    (judge,) = agreement(votes, btdagg.read_labels(labels, scale=scale), scale=scale).judges
+    weights = np.where(rare, 4.0, 1.0)
+    assert judge.measures["agreement"].value == pytest.approx(
+        np.average(seen == gold, weights=weights)
+    )
+    kappa = metrics.cohen_kappa_score(gold, seen, weights="quadratic", sample_weight=weights)
+    assert judge.measures["kappa"].value == pytest.approx(kappa)
+    looks = {**labels, "probability": np.where(rare, 0.0, 1.0)}
+    found = agreement(votes, btdagg.read_labels(looks, scale=scale), scale=scale)
+    expected = (seen == gold)[~rare].mean()
+    assert found.judges[0].measures["agreement"].value == pytest.approx(expected)
+    assert "reviewed-labels" in {remark.code for remark in found.remarks}
+
+
+def test_criteria_of_an_item_are_one_group():
+    rng = np.random.default_rng(13)
+    one = pl.DataFrame({"item": np.arange(30).repeat(2), "vote": rng.integers(0, 2, 60)})
+    both = pl.concat([one.with_columns(criterion=pl.lit(name)) for name in ("tone", "facts")])
+    scale = btdagg.Scale([0, 1])
+    pooled = agreement(both, scale=scale, by=[]).judges[0].measures["repeats_agree"]
+    alone = agreement(one, scale=scale).judges[0].measures["repeats_agree"]
+    assert pooled[:3] == pytest.approx(alone[:3])
+    few = {"item": [0, 1], "label": [1, 0]}
+    with pytest.raises(btdagg.InputError, match="criterion or task"):
+        agreement(both, btdagg.read_labels(few, scale=scale), scale=scale)
+
+
+def test_tables_are_whole_whatever_is_pooled():
+    rows = [(i, c, r, (i + len(c)) % 2) for i in range(4) for c in ("x", "yy") for r in "ab"]
+    labels = pl.DataFrame(rows, ["item", "criterion", "rater", "label"], orient="row")
+    scale = btdagg.Scale([0, 1])
+    votes = labels.select("item", "criterion", vote="label", judge=pl.lit("j"))
+    for by in ([], ["judge"], ["judge", "task"]):
+        labelled = btdagg.read_labels(labels, scale=scale)
+        _, raters = agreement(votes, labelled, scale=scale, by=by).tables()
+        assert {(r["task"], r["rater"]) for r in raters.records} == {
+            (c, r) for c in ("x", "yy") for r in "ab"
+        }
+
+
+def test_strengths_are_no_votes_that_could_agree():
+    counts = np.array([[0.5, 0.5, 1], [0.2, 0.1, 0.7], [1.5, 0, 1.5]])
+    (judge,) = agreement(counts, [1, 1, -1]).judges
+    assert "agreement" in judge.measures
+    assert not {"repeats_agree", "intraclass_correlation", "reliability"} & {*judge.measures}
+
+
+def test_votes_that_are_all_the_same_have_no_correlation():
+    scale = btdagg.Scale("0,0.1,0.7,1")
+    for point in (1, 2):
+        counts = np.zeros((9, 4), dtype=int)
+        counts[:, point] = np.arange(3, 12)
+        (judge,) = agreement(counts, scale=scale).judges
+        assert "intraclass_correlation" not in judge.measures
+
+
+def test_orders_are_named_where_votes_say_them():
+    counts, _ = drawn()
+    assert "in one order" in agreement(votes_of(counts)).sentence()
+    without = agreement(counts)
+    assert "in one order" not in str(without).split("Means over items")[0]
+
+
+def test_people_are_compared_on_items_with_votes():
+    labels = {"item": [0, 0, 1, 1, 2, 2], "rater": list("ababab"), "label": list("AAABBA")}
+    found = agreement({"item": [0, 1], "vote": ["A", "A"]}, btdagg.read_labels(labels))
+    assert found.people[0].measures["people_agree"][0::3] == (0.5, 2)
+
+
+def test_nothing_is_refused_by_name():
+    with refused(argument="votes"):
+        agreement(np.zeros((0, 3), dtype=int))
+
+
 @pytest.mark.parametrize(
     ("change", "where"),
     [

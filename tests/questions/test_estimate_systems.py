@@ -266,3 +266,15 @@ def test_a_system_that_no_label_connects_wants_a_judge_that_is_of_use():
     contrary = {**given, "counts": given["counts"][:, ::-1]}
     with pytest.raises(InputError, match="by the labels, system 'z' is not compared with any"):
         estimate_systems(**contrary, model=MODEL)
+
+
+def test_a_system_that_never_meets_the_baseline_has_no_rate_of_these_items():
+    rng = np.random.default_rng(3)
+    counts = rng.integers(0, 5, (60, 3)) + np.array([0, 0, 1])
+    labels = np.where(np.arange(60) < 30, counts.argmax(axis=1) - 1.0, np.nan)
+    a = np.tile(["x", "y"], 30)
+    b = np.where(a == "x", "y", "z")
+    found = estimate_systems(counts, labels, a, b, baseline="x", population="finite")
+    rate = found.systems["z"].mean
+    assert np.isnan(rate.value)
+    assert (rate.low, rate.high) == (0, 1)

@@ -176,7 +176,8 @@ class NewItems(Readable):
         self, losses: NDArray[np.float64], refits: NDArray[np.float64], ends: Ends
     ) -> Estimate:
         mean, n, g = float(losses.mean()), len(losses), self.n_groups
-        influence = np.bincount(self.groups, losses - mean) / n * np.sqrt(self.left * g / (g - 1))
+        away = np.where(np.abs(losses - mean) > ROUNDING, losses - mean, 0.0)
+        influence = np.bincount(self.groups, away) / n * np.sqrt(self.left * g / (g - 1))
         variance = float(influence @ influence + self.left * refits.var(ddof=1))
         mean = mean if abs(mean) > ROUNDING else 0.0
         variance = variance if variance > ROUNDING**2 else 0.0

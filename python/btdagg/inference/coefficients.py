@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
     from btdagg.votes.scale import Scale
 
     Floats: TypeAlias = NDArray[np.float64]
+
+_ROUNDING = 1e-12
 
 
 def other_sides(scale: Scale) -> Floats:
@@ -41,6 +42,7 @@ def intraclass_columns(counts: Floats, points: Floats) -> Floats:
     n = counts.sum(axis=1)
     mean = counts @ points / np.maximum(n, 1)
     within = counts @ points**2 - n * mean**2
+    within = np.where(within > _ROUNDING * (counts @ points**2), within, 0.0)
     return np.column_stack([np.ones_like(n), n, n**2, n * mean, n * mean**2, within])
 
 
@@ -53,28 +55,42 @@ def intraclass_correlation(sums: Floats) -> Floats:
     """
     items, n, squares, total, of_means, within = sums.T
     between = (of_means - total**2 / n) / (items - 1)
+    between = np.where(between > _ROUNDING * of_means, between, 0.0)
     within = within / (n - items)
     size = (n - squares / n) / (items - 1)
     return np.asarray((between - within) / (between + (size - 1) * within))
 
 
-def kappa_of(weights: Floats) -> Callable[[Floats], Floats]:
-    """Return Cohen's kappa as a function of (k, K²) confusion matrices.
+def moments(first: Floats, second: Floats) -> Floats:
+    """Return what `quadratic_kappa` needs the sums of, (n, 6), of (n, K) shares of labels."""
+    ranks = np.arange(first.shape[1], dtype=np.float64)
+    x, y = first @ ranks, second @ ranks
+    return np.column_stack([first.sum(axis=1), x, y, first @ ranks**2, second @ ranks**2, x * y])
 
-    `weights`, (K, K), say how bad each confusion is: 0 on the diagonal, else 1 or a square.
+
+def quadratic_kappa(sums: Floats) -> Floats:
+    """Cohen's kappa with quadratic weights, (k,), of sums of `moments` of single labels.
 
     References
     ----------
-    Cohen (1960), and (1968) for weights.
+    Cohen (1968).
     """
+    n, x, y, xx, yy, xy = sums.T
+    return np.asarray(1 - (xx + yy - 2 * xy) / (xx + yy - 2 * x * y / n))
 
-    def kappa(sums: Floats) -> Floats:
-        tables = sums.reshape(len(sums), *weights.shape)
-        by_chance = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None]
-        away = (tables * weights).sum(axis=(1, 2)) * tables.sum(axis=(1, 2))
-        return np.asarray(1 - away / (by_chance * weights).sum(axis=(1, 2)))
 
-    return kappa
+def kappa(sums: Floats) -> Floats:
+    """Cohen's kappa, (k,), of (k, K²) confusion matrices.
+
+    References
+    ----------
+    Cohen (1960).
+    """
+    n_labels = round(sums.shape[1] ** 0.5)
+    tables = sums.reshape(len(sums), n_labels, n_labels)
+    whole, agreed = tables.sum(axis=(1, 2)), np.einsum("ikk->i", tables)
+    by_chance = (tables.sum(axis=2) * tables.sum(axis=1)).sum(axis=1)
+    return np.asarray(1 - (whole - agreed) * whole / (whole**2 - by_chance))
 
 
 def coincidences(ratings: Floats) -> Floats:
@@ -84,23 +100,30 @@ def coincidences(ratings: Floats) -> Floats:
     return np.asarray((pairs / np.maximum(n - 1, 1)[:, None, None]).reshape(len(ratings), -1))
 
 
-def krippendorff(points: Floats, *, is_ordinal: bool) -> Callable[[Floats], Floats]:
-    """Return Krippendorff's alpha as a function of (k, K²) sums of `coincidences`.
+def squared_differences(ratings: Floats, points: Floats) -> Floats:
+    """Return what `interval_alpha` needs the sums of, (n, 4), of (n, K) numbers of labels."""
+    n, total, squares = ratings.sum(axis=1), ratings @ points, ratings @ points**2
+    return np.column_stack([n, total, squares, (n * squares - total**2) / np.maximum(n - 1, 1)])
 
-    Ordinal labels are as far apart as their ranks, others as their points.
+
+def interval_alpha(sums: Floats) -> Floats:
+    """Krippendorff's alpha of grades, (k,), of sums of `squared_differences`."""
+    n, total, squares, away = sums.T
+    return np.asarray(1 - (n - 1) * away / (n * squares - total**2))
+
+
+def ordinal_alpha(sums: Floats) -> Floats:
+    """Krippendorff's alpha of K labels that are an order alone, (k,), of sums of `coincidences`.
 
     References
     ----------
     Krippendorff, Computing Krippendorff's alpha-reliability (2011).
     """
-
-    def alpha(sums: Floats) -> Floats:
-        tables = sums.reshape(len(sums), len(points), len(points))
-        numbers = tables.sum(axis=2)
-        places = numbers.cumsum(axis=1) - numbers / 2 if is_ordinal else points + 0 * numbers
-        squares = (places[:, :, None] - places[:, None]) ** 2
-        by_chance = (numbers[:, :, None] * numbers[:, None] * squares).sum(axis=(1, 2))
-        away = (tables * squares).sum(axis=(1, 2)) * (numbers.sum(axis=1) - 1)
-        return np.asarray(1 - away / by_chance)
-
-    return alpha
+    k = round(sums.shape[1] ** 0.5)
+    tables = sums.reshape(len(sums), k, k)
+    numbers = tables.sum(axis=2)
+    places = numbers.cumsum(axis=1) - numbers / 2
+    squares = (places[:, :, None] - places[:, None]) ** 2
+    by_chance = (numbers[:, :, None] * numbers[:, None] * squares).sum(axis=(1, 2))
+    away = (tables * squares).sum(axis=(1, 2)) * (numbers.sum(axis=1) - 1)
+    return np.asarray(1 - away / by_chance)

@@ -23,6 +23,7 @@ _MOST_STEPS = 100  # to where an interval ends
 _ROUNDING = 1e-12  # of a standard error
 _N_DRAWS, _AT_ONCE = 20_000, 2_000  # of multipliers
 _LEAST_REST = 1e-6  # of a standard error
+_LIKE = 1e-9  # of what a group adds at most
 
 
 def _no_influence() -> Floats:
@@ -75,9 +76,9 @@ class Estimate(Readable):
     labels: of as many labels, each one of the ends, the mean would vary as much. Where all groups
     are alike, a share of others may be at either end: the upper end of Wilson's interval for none
     of `n_alike`. The interval of a difference or function joins those of its terms, as correlated
-    as their influence (MOVER); where its labels are alike in all groups that terms share, it is no
-    narrower than for a mean of such labels. The p-value is 1 less the level at which the interval
-    reaches a number, so that they agree.
+    as their influence (MOVER); where errors cancel, it is no narrower than the normal one, and
+    where labels are alike in all groups that terms share, than for a mean of such labels. The
+    p-value is 1 less the level at which the interval reaches a number, so that they agree.
 
     References
     ----------
@@ -124,7 +125,9 @@ class Estimate(Readable):
             return self
         influence, variance = np.sqrt(factor) * self.influence, factor * self.variance
         forecast = None if self.forecast is None else self.forecast.inflated(factor)
-        return replace(self, variance=variance, influence=influence, forecast=forecast)
+        terms = tuple((slope, of.inflated(factor)) for slope, of in self.terms)
+        inflated = {"influence": influence, "forecast": forecast, "terms": terms}
+        return replace(self, variance=variance, **inflated)
 
     def interval(self, level: float = 0.95) -> Interval:
         """Return the value, within its ends, with its interval."""
@@ -133,6 +136,8 @@ class Estimate(Readable):
 
     def pvalue(self, null: float = 0.0) -> float:
         """Two-sided p-value of a number; at least the smallest float above 0."""
+        if np.isnan(self._within_ends):
+            return np.nan
         if self._within_ends == null:
             return 1.0
         if self.variance == 0 and np.isinf(self.ends).any() and not self.terms:
@@ -153,8 +158,8 @@ class Estimate(Readable):
         if not is_finite:
             return float(away / self.error)
         if self.variance == 0:
-            share = away / abs(value - (least if null < value else greatest))
-            return float(np.sqrt(self.n_alike * share / (1 - share))) if share < 1 else np.inf
+            room = abs(value - (least if null < value else greatest))
+            return float(np.sqrt(self.n_alike * away / (room - away))) if room > away else np.inf
         p = (null - least) / span
         n = float(effective_number(value, self.variance, self.ends))
         return float(away / span * np.sqrt(n / (p * (1 - p)))) if 0 < p < 1 else np.inf
@@ -172,7 +177,7 @@ class Estimate(Readable):
             return np.inf
         point = float(np.log(away / self.error)) if self.error > 0 else 0.0
         slope, last = 1.0, (np.nan, np.nan)
-        for _ in range(_MOST_STEPS):
+        for step in range(_MOST_STEPS):
             value = excess(point)
             near, far = (point, far) if value < 0 else (near, point)
             if abs(value) < _ROUNDING or far - near < _ROUNDING:
@@ -180,9 +185,9 @@ class Estimate(Readable):
             if point != last[0] and (value - last[1]) / (point - last[0]) > 0:
                 slope = (value - last[1]) / (point - last[0])
             last, point = (point, value), point - value / slope
-            if not near < point < far:
+            if step % 3 == 2 or not near < point < far:  # bounds of whole items have steps
                 point = (near + far) / 2
-        return float(np.exp(point))
+        return float(np.exp(point if abs(value) < _ROUNDING else near))
 
     def limits(self, quantile: float) -> tuple[Any, Any]:
         """Low and high ends of the interval, so many standard errors away if it were normal."""
@@ -192,6 +197,9 @@ class Estimate(Readable):
             below, above = zip(*halves, strict=True)
             low = value - np.sqrt(_quadratic(below, self.signed))
             high = value + np.sqrt(_quadratic(above, self.signed))
+            if (self.signed < 0).any():  # ends of unlike halves would cancel more than errors do
+                half = quantile * np.sqrt(self.variance)
+                low, high = np.minimum(low, value - half), np.maximum(high, value + half)
             if np.isfinite(greatest - least):
                 low, high = self._as_of_alike(low, high, quantile)
         else:
@@ -238,7 +246,8 @@ class Estimate(Readable):
     @property
     def is_known(self) -> bool:
         """Whether there is one value that it can have."""
-        return self.ends[0] == self.ends[1]
+        is_seen = np.isfinite(self.ends).all() and np.isinf(self.n_alike) and not self.terms
+        return bool(self.ends[0] == self.ends[1] or (is_seen and np.all(self.variance == 0)))
 
     @property
     def shows_error(self) -> bool:
@@ -274,7 +283,9 @@ class Estimate(Readable):
         low, high = limits_of(value, n, quantile, self.ends)
         if self.is_symmetric:
             fits = (value - half >= least) & (value + half <= greatest)
-            low, high = np.where(fits, value - half, low), np.where(fits, value + half, high)
+            below, above = np.maximum(value - half, least), np.minimum(value + half, greatest)
+            low = np.where(fits, below, np.minimum(low, below))
+            high = np.where(fits, above, np.maximum(high, above))
         low, high = (np.where(variance > 0, end, value) for end in (low, high))
         return self._as_of_alike(low, high, quantile)
 
@@ -372,10 +383,10 @@ def combined(
         spread = float(sum(squares**2 / [of.freedom for of in estimates]))
         freedom = float(squares.sum()) ** 2 / spread if spread > 0 else np.inf
     signed = correlations(estimates) * np.outer(np.sign(slopes), np.sign(slopes))
-    is_alike = _cancels(slopes, influence)
+    is_alike = _cancels(slopes, estimates, influence)
     if not is_alike and any(of.alone is not None for of in estimates):
         of_labels = [of if of.alone is None else of.alone for of in estimates]
-        is_alike = _cancels(slopes, joint_influence(of_labels)[1])
+        is_alike = _cancels(slopes, of_labels, joint_influence(of_labels)[1])
     return Estimate(
         float(value),
         _quadratic(errors, signed),
@@ -389,10 +400,16 @@ def combined(
     )
 
 
-def _cancels(slopes: Any, influence: Floats) -> bool:
-    """Tell if no group adds to the error of a sum, though some do to those of its terms."""
-    sizes = np.abs(slopes) @ np.abs(influence)
-    return bool(sizes.any() and (np.abs(slopes @ influence) <= _ROUNDING * sizes.max()).all())
+def _cancels(slopes: Any, estimates: Sequence[Estimate], influence: Floats) -> bool:
+    """Tell if all groups that terms share add the same to a sum, and not to its terms."""
+    names = np.concatenate([of.groups for of in estimates])
+    shared = np.unique(names, return_counts=True)[1] > 1
+    if not shared.any():
+        return False
+    sizes = np.abs(slopes) @ np.abs(influence[:, shared])
+    spread = float(np.ptp(slopes @ influence[:, shared]))
+    is_zero = shared.sum() > 1 or not (slopes @ influence[:, shared]).any()
+    return bool(sizes.any() and spread <= _LIKE * sizes.max() and is_zero)
 
 
 def _quadratic(values: Sequence[Any], matrix: Floats) -> Any:
@@ -493,8 +510,8 @@ def jackknifed(
         return Estimate(value, np.nan, ends=ends)
     influence = np.sqrt((n - 1) / n) * (value - function(whole - sums))
     n_equal = float(sizes.sum() ** 2 / (sizes @ sizes))
+    influence = influence if influence @ influence > _ROUNDING**2 else 0.0 * influence
     variance = float(influence @ influence)
-    variance = 0.0 if variance < _ROUNDING**2 else variance
     return Estimate(value, variance, influence, groups, ends, max(n_equal - 1, 1.0), n_equal)
 
 

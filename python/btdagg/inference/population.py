@@ -255,6 +255,7 @@ class PredictedItems(Readable):
             rows = np.flatnonzero(inside[self.labelled])
         n_items = len(self.place) if inside is None else int(inside.sum())
         sample, y = self.sample(rows, n_items), self.outcomes[rows]
+        is_published = self.is_published(inside)
         proxies = None
         if sample.has_spread:
             proxies = self._stand_ins(rows, sample, inside, self.tables, self.fold[rows])
@@ -293,10 +294,10 @@ class PredictedItems(Readable):
             alone = replace(alone, unseen=unseen)
             if proxies is not None:
                 can_vary = estimate.weight > 0 or (sample.is_finite and alone.variance == 0)
-                is_simple = self.is_published or sample.is_whole or not can_vary
+                is_simple = is_published or sample.is_whole or not can_vary
                 of_calls = y @ values, values[called], values[rest], sample, ends, beyond
                 unseen = None if is_simple else Disagreement.of(*of_calls)
-            if self.is_published:
+            if is_published:
                 estimate, alone = (
                     replace(of, freedom=np.inf, is_symmetric=True) for of in (estimate, alone)
                 )
@@ -369,14 +370,16 @@ class PredictedItems(Readable):
             fold=self.fold[is_kept],
         )
 
-    @property
-    def is_published(self) -> bool:
-        """Whether the estimator is PPI++ as published, which needs enough labels and errors."""
+    def is_published(self, inside: NDArray[np.bool_] | None = None) -> bool:
+        """Whether the estimator of a domain is PPI++ as published: it needs labels and errors."""
+        rows = np.arange(len(self.labelled))
+        if inside is not None:
+            rows = np.flatnonzero(inside[self.labelled])
         plain = self.groups is None and self.weights is None and self.population == "new"
-        if not self.is_fixed or not plain or len(self.labelled) < _ENOUGH:
+        if not self.is_fixed or not plain or len(rows) < _ENOUGH:
             return False
-        called, *_ = self._calls(np.arange(len(self.labelled)), None)
-        agreed = self.outcomes[np.arange(len(called)), called].sum()
+        called, *_ = self._calls(rows, inside)
+        agreed = self.outcomes[rows, called].sum()
         return bool(len(called) - agreed >= _ENOUGH_ERRORS)
 
     def stand_ins(self, inside: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
@@ -388,7 +391,7 @@ class PredictedItems(Readable):
         if self.weights is None or is_finite:
             stands[self.labelled] = False
         stand_ins = np.flatnonzero(stands)
-        if self.is_published or is_finite:
+        if self.is_published(inside) or is_finite:
             return stand_ins
         n_groups = len(stand_ins) if self.groups is None else len(np.unique(self.groups[stand_ins]))
         return stand_ins if n_groups >= _FEWEST else stand_ins[:0]
@@ -483,7 +486,7 @@ class PredictedItems(Readable):
                 number = number - np.bincount(labelled_place, minlength=k)
             # Those with the same votes add the same.
             rest, names = np.sqrt(number)[:, None] * away, np.empty(0, dtype=np.int64)
-            m = 0 if self.is_published else number.sum()
+            m = 0 if self.is_published(inside) else number.sum()
         else:
             group = self.groups[stand_ins]
             n_groups = int(self.groups.max()) + 1
@@ -495,7 +498,7 @@ class PredictedItems(Readable):
         # Deviations from their own mean are a little too small.
         rest = rest * np.sqrt(m / (m - 1)) if m > 1 else rest
         spread = None
-        if self.is_published:
+        if self.is_published(inside):
             together = number + np.bincount(labelled_place, minlength=k)
             spread = np.cov(tables[0].T, fweights=together) * (1 / len(rows) + 1 / len(stand_ins))
         return Proxies(tables[fold, labelled_place], means, shared, rest, names, spread)

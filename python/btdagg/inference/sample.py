@@ -75,9 +75,9 @@ class LabelledSample(Readable):
         n, beyond = len(inverse), inverse - 1
         if not beyond.any():  # whoever has no label was certain to get one: it was not given
             beyond = np.ones(n)
-        left = (n_items - n) / n_items
+        left = (n_items - n) / n_items if n_items else 1.0
         beyond = beyond * (left / max(beyond.sum(), 1e-300))
-        return cls(1 / n_items + beyond, beyond, groups, names, left, strata)
+        return cls(1 / max(n_items, 1) + beyond, beyond, groups, names, left, strata)
 
     @property
     def n_groups(self) -> int:

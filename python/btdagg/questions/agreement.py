@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from btdagg import remarks
+from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable, readable
 from btdagg._util.validation import same_length
@@ -17,13 +18,17 @@ from btdagg._util.wording import fixed, percent
 from btdagg.evaluation.parts import grouping, names_of
 from btdagg.inference.coefficients import (
     coincidences,
+    interval_alpha,
     intraclass_columns,
     intraclass_correlation,
-    kappa_of,
-    krippendorff,
+    kappa,
+    moments,
+    ordinal_alpha,
     other_sides,
     pairs_between,
     pairs_within,
+    quadratic_kappa,
+    squared_differences,
 )
 from btdagg.inference.statistics import Statistic, Statistics
 from btdagg.methods.majority import MajorityVote
@@ -176,11 +181,17 @@ class Agreements(Result):
     def _said(self, name: str) -> str:
         """Say a share of the one judge, or the least and the greatest of several."""
         shares = {who: of[name] for who, of in self._by_judge.items() if name in of}
+        words = self._words(_SAID[name])
         if len(shares) < 2:
-            return "".join(f"{_SAID[name]} in {self._share(share)}" for share in shares.values())
+            return "".join(f"{words} in {self._share(share)}" for share in shares.values())
         order = sorted(shares, key=lambda judge: shares[judge].value)
         ends = (f"{percent(shares[of].value)} ({of})" for of in (order[0], order[-1]))
-        return f"{_SAID[name]} in {' to '.join(ends)}"
+        return f"{words} in {' to '.join(ends)}"
+
+    def _words(self, words: str) -> str:
+        """Leave out orders where votes say none."""
+        has_orders = any("orders_agree" in of for of in self._by_judge.values())
+        return words if has_orders else words.replace(" in one order", "")
 
     def _share(self, measure: Statistic) -> str:
         if math.isnan(measure.low):
@@ -224,14 +235,14 @@ class Agreements(Result):
             "items": f"{of.n_items:,}",
         }
         record = dict(zip(self.by or ("votes",), key, strict=True))
-        words = _SHARES.get(name) or _NUMBERS[name]
+        words = self._words(_SHARES.get(name) or _NUMBERS[name])
         return Row((*key, words), cells, [{**record, "measure": name, **of.as_dict()}])
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the measures, and raters by how far they are from the others."""
         if not any(people.raters for people in self.people):
             return (self.table(),)
-        criteria = self.by[: len(self.people[0].key)]
+        criteria = ("task",) * len(self.people[0].key)
         rows = [
             Row(
                 (*people.key, name),
@@ -254,7 +265,7 @@ class Agreements(Result):
         parts = self._by_judge
         parts |= {" ".join((*of.key, "people")): of.measures for of in self.people}
         points = {
-            words: {
+            self._words(words): {
                 who: Interval(*of[name][:3]) if name in of else None for who, of in parts.items()
             }
             for name, words in _SHARES.items()
@@ -306,7 +317,8 @@ def agreement(
     ``orders_flip``, of those for different sides. ``intraclass_correlation`` is that of one vote
     (one-way random effects, ICC(1)), ``reliability`` that of the mean of an item's votes (Spearman
     and Brown), and ``effective_votes`` the number of independent votes that would tell as much of
-    the mean of all items, ``n / (1 + (n - 1) icc)``.
+    the mean of all items, ``n / (1 + (n - 1) max(icc, 0))``; orders count as chance. Counts that
+    are no whole numbers, such as strengths, have none of these.
 
     Of labels: ``agreement`` of the majority vote (several raters count by their shares), without
     ties, ``kappa`` (Cohen's; of grades quadratic-weighted), of verdicts ``true_positive_rate`` and
@@ -329,20 +341,17 @@ def agreement(
     settings = [name for name in _SETTINGS if name in votes.columns and len(votes.values(name)) > 1]
     criteria = [name for name in votes.scale.mode.criteria if name in votes.columns]
     columns = grouping(votes, by, (*criteria, "judge", *settings))
-    known, about = _KnownItems(votes, labels), []
+    known = _KnownItems(votes, labels)
     parts = {key: _ItemVotes.of(part, known) for key, part in votes.partition(columns)}
-    if labels is not None and labels.scale.points != votes.scale.points:
-        about.append(remarks.people_on_another_scale(str(votes.scale), str(labels.scale)))
-    elif labels is not None and not any(part.is_labelled.any() for part in parts.values()):
-        votes.labelled(labels)  # which says why no item has votes and a label
     judges = [_of_judge(key, part, votes.scale, level) for key, part in parts.items()]
     tables = [
         part.disagreements(dict(zip(columns, key, strict=True))) for key, part in parts.items()
     ]
     worst = pl.concat(tables, how="diagonal_relaxed")
     worst = worst.sort("distance", "mean_distance", descending=True)
-    people = () if labels is None else tuple(_of_people(labels, known, level))
-    return Agreements(columns, tuple(judges), people, level, tuple(about), worst)
+    voted = pl.concat([part.keys for part in parts.values()])
+    people = () if labels is None else tuple(_of_people(labels, voted, known, level))
+    return Agreements(columns, tuple(judges), people, level, known.about, worst)
 
 
 def _tables(votes: Any, labels: Any, scale: Scale | None) -> tuple[Votes, Labels | None]:
@@ -358,6 +367,7 @@ def _tables(votes: Any, labels: Any, scale: Scale | None) -> tuple[Votes, Labels
     if labels is not None:
         shares, label_scale = items.scale.shares(labels), items.scale
         same_length("labels", len(shares), "votes", len(items))
+    expect(len(items) > 0, "votes", list[int](), "at least one item")
     n, n_judges = items.counts.shape[:2]
     rows: dict[str, Any] = {"item": np.tile(items.names.astype(str), n_judges)}
     rows |= {"judge": np.repeat(items.judges, n)} if n_judges > 1 else {}
@@ -376,13 +386,21 @@ class _KnownItems:
     """Groups and labels of items, by task and item as text."""
 
     def __init__(self, votes: Votes, labels: Labels | None) -> None:
-        self.labels = labels
+        self.about: tuple[Remark, ...] = ()
+        self._mode = votes.scale.mode
+        self._labels: Items | None = None
         self._groups: list[pl.DataFrame] = []
         tables: list[pl.DataFrame] = []
         if labels is not None:  # rows without a label say groups too
             tables.append(labels.frame.vstack(labels.unlabelled))
-            rows = labels.frame.select(*_key_of(labels)).with_row_index("row")
-            self.rows = rows.with_columns(pl.col("row").cast(pl.Int64))
+            if labels.scale.points == votes.scale.points:
+                self._labels = items = votes.items(labels)  # without those chosen for a look
+                self.about = items.origin.remarks
+                columns = {"item": items.ids.astype(str)}
+                columns |= {"task": items.facts["task"]} if "task" in items.facts else {}
+                self._rows = pl.DataFrame(columns).with_columns(pl.col(pl.String).str.strip_chars())
+            else:
+                self.about = (remarks.people_on_another_scale(str(votes.scale), str(labels.scale)),)
         if "group" in votes.columns:
             key = [name for name in _KEY if name in votes.columns]
             tables.append(votes.collect(votes.data.lazy().select(*key, "group").unique(key)))
@@ -395,26 +413,34 @@ class _KnownItems:
     def groups(self, items: pl.DataFrame) -> NDArray[np.int64]:
         """Number the groups of items; those of which none is known are their own."""
         key = [name for name in _KEY if name in items.columns]
-        own = [pl.col(name).fill_null("") for name in key]  # a task may be unknown
-        names = items.select(pl.concat_str(pl.lit("item"), *own, separator=" ")).to_series()
+        told = [name for name in key if name in self._mode.key]  # criteria are of one item
+        own = [pl.col(name).fill_null("") for name in told]  # a task may be unknown
+        names = items.select(pl.concat_str(pl.lit("item"), *own, separator="\0")).to_series()
         for table in reversed(self._groups):
             shared = [name for name in table.columns[:-1] if name in items.columns]
             one = table.unique(shared, keep="first").select(*shared, "group")
             joined = items.select(key).join(one, on=shared, how="left", maintain_order="left")
-            group = joined.select(pl.format("group {}", "group")).to_series()
+            group = joined.select(pl.format("group\0{}", "group")).to_series()
             names = group.fill_null(names)
         return np.unique(names.to_list(), return_inverse=True)[1].reshape(-1)
 
-    def shares(self, items: pl.DataFrame, scale: Scale) -> Floats:
-        """Return shares of the raters of items, (n, J); NaN without a label on the scale."""
-        nothing = np.full((len(items), len(scale.points)), np.nan)
-        labels = self.labels
-        if labels is None or labels.scale.points != scale.points or not len(labels.frame):
-            return nothing
-        shared = [name for name in self.rows.columns[1:] if name in items.columns]
-        rows = items.join(self.rows, on=shared, how="left", maintain_order="left")["row"]
-        place = rows.fill_null(-1).to_numpy()
-        return np.where(place[:, None] >= 0, labels.shares[place], nothing)
+    def labels(self, items: pl.DataFrame, scale: Scale) -> tuple[Floats, Floats]:
+        """Return shares of the raters of items, (n, J), and how many items each stands for, (n,).
+
+        Shares are NaN without a label on the scale.
+        """
+        shares, weights = np.full((len(items), len(scale.points)), np.nan), np.ones(len(items))
+        if self._labels is None:
+            return shares, weights
+        shared = [name for name in self._rows.columns if name in items.columns]
+        rows = self._rows.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+        joined = items.join(rows, on=shared, how="left", maintain_order="left")
+        place = joined["row"].fill_null(-1).to_numpy()
+        known = place >= 0
+        shares[known] = self._labels.labels[place[known]]
+        if (probabilities := self._labels.sampling.probabilities) is not None:
+            weights[known] = 1 / probabilities[place[known]]
+        return shares, np.where(np.isnan(shares[:, 0]), 1.0, weights)
 
 
 def _key_of(table: Any) -> list[pl.Expr]:
@@ -430,6 +456,7 @@ class _ItemVotes(NamedTuple):
     counts: Floats  # (n, orders, points): one order where none is said, else AB and BA
     groups: NDArray[np.int64]
     shares: Floats  # of the raters of an item for each point, NaN without a label on this scale
+    weights: Floats  # how many items each label stands for
 
     @classmethod
     def of(cls, votes: Votes, known: _KnownItems) -> _ItemVotes:
@@ -448,8 +475,8 @@ class _ItemVotes(NamedTuple):
         counts = items.select(column.meta.output_name() for column in named).to_numpy()
         counts = counts.reshape(len(items), len(orders), -1).astype(np.float64)
         keys = items.select(key)
-        shares = known.shares(keys, votes.scale)
-        return cls(keys, votes.scale, counts, known.groups(keys), shares)
+        of_known = known.groups(keys), *known.labels(keys, votes.scale)
+        return cls(keys, votes.scale, counts, *of_known)
 
     @property
     def pooled(self) -> Floats:
@@ -492,6 +519,9 @@ def _of_judge(
     statistics, counts, pooled = Statistics(items.groups, level), items.counts, items.pooled
     n = pooled.sum(axis=1)
     is_other, by_order = other_sides(scale), np.swapaxes(counts, 0, 1)
+    if (counts != np.round(counts)).any():  # strengths are no votes of which two could agree
+        _add_people(statistics, items)
+        return JudgeAgreement(key, int((n > 0).sum()), np.nan, statistics.named)
     within: Any = sum(pairs_within(of_order, is_other) for of_order in by_order)
     _add_pairs(statistics, "repeats", within, has_sides=scale.mirrored)
     if len(by_order) == 2:
@@ -529,34 +559,43 @@ def _add_pairs(statistics: Statistics, name: str, pairs: Any, *, has_sides: bool
 def _add_people(statistics: Statistics, items: _ItemVotes) -> None:
     labelled, scale, k = items.is_labelled, items.scale, len(items.scale.points)
     shares = np.where(labelled[:, None], items.shares, 0.0)
-    of_vote = items.pooled / np.maximum(items.pooled.sum(axis=1), 1)[:, None]
-    statistics.add_mean("vote_agreement", (of_vote * shares).sum(axis=1), labelled)
+    of_vote = items.pooled / np.maximum(items.pooled.sum(axis=1), 1e-300)[:, None]
     decided = np.zeros_like(shares)
     decided[np.flatnonzero(labelled), items.decided] = 1.0
-    table = decided[:, :, None] * shares[:, None]
-    statistics.add_mean("agreement", np.einsum("nkk->n", table), labelled)
+    whole = items.weights  # rarer labels stand for more items
+    part = whole * (of_vote * shares).sum(axis=1)
+    statistics.add_ratio("vote_agreement", part, whole, labelled)
+    equal = whole[:, None] * decided * shares
+    statistics.add_ratio("agreement", equal.sum(axis=1), whole, labelled)
     if scale.mirrored:
         sides = np.array([place for place in range(k) if place != k // 2])
-        of_sides = table[:, sides][:, :, sides]
-        whole = of_sides.sum(axis=(1, 2))
-        equal = np.einsum("nkk->n", of_sides)
-        statistics.add_ratio("agreement_without_ties", equal, whole, labelled & (whole > 0))
-    weights = np.subtract.outer(np.arange(k), np.arange(k)) ** 2.0
+        of_sides = whole * decided[:, sides].sum(axis=1) * shares[:, sides].sum(axis=1)
+        counted = labelled & (of_sides > 0)
+        part = equal[:, sides].sum(axis=1)
+        statistics.add_ratio("agreement_without_ties", part, of_sides, counted)
+    ends = -1.0, 1.0
     if scale.mirrored or k == 2:
-        weights = 1.0 - np.eye(k)
-    statistics.add("kappa", table.reshape(len(table), -1), labelled, kappa_of(weights), (-1.0, 1.0))
+        table = whole[:, None, None] * decided[:, :, None] * shares[:, None]
+        statistics.add("kappa", table.reshape(len(table), -1), labelled, kappa, ends)
+    else:
+        columns = whole[:, None] * moments(decided, shares)
+        statistics.add("kappa", columns, labelled, quadratic_kappa, ends)
     if k == 2:
         for name, place in (("true_positive_rate", 1), ("true_negative_rate", 0)):
-            whole = table[:, :, place].sum(axis=1)
-            statistics.add_ratio(name, table[:, place, place], whole, labelled & (whole > 0))
+            of_people = whole * shares[:, place]
+            statistics.add_ratio(name, equal[:, place], of_people, labelled & (of_people > 0))
 
 
-def _of_people(labels: Labels, known: _KnownItems, level: float) -> Iterator[PeopleAgreement]:
+def _of_people(
+    labels: Labels, voted: pl.DataFrame, known: _KnownItems, level: float
+) -> Iterator[PeopleAgreement]:
     """Compare named raters on the items that several of them labelled, by criterion."""
     if labels.ratings is None:
         return
     criteria = [name for name in labels.scale.mode.criteria if name in labels.ratings.columns]
     ratings = labels.ratings.with_columns(_key_of(labels.ratings))
+    shared = [name for name in _KEY if name in ratings.columns and name in voted.columns]
+    ratings = ratings.join(voted.select(shared).unique(), on=shared, how="semi")
     parts = ratings.partition_by(criteria, as_dict=True, maintain_order=True) if criteria else {}
     for key, part in (parts or {(): ratings}).items():
         people = _of_ratings(part, labels.scale, known, level)
@@ -578,8 +617,11 @@ def _of_ratings(
     pairs = pairs_within(counts, other_sides(scale))
     several = counts.sum(axis=1) > 1
     statistics.add_mean(_PEOPLE, pairs[:, 0] / np.where(several, pairs[:, 2], 1.0), several)
-    alpha = krippendorff(scale.floats, is_ordinal=scale.mirrored)
-    statistics.add("alpha", coincidences(counts), several, alpha, (-1.0, 1.0))
+    if scale.mirrored:
+        statistics.add("alpha", coincidences(counts), several, ordinal_alpha, (-1.0, 1.0))
+    else:
+        columns = squared_differences(counts, scale.floats)
+        statistics.add("alpha", columns, several, interval_alpha, (-1.0, 1.0))
     others = ratings.select(*key, other="rater", of_other=pl.col("label").cast(pl.Float64))
     both = ratings.join(others, on=key, nulls_equal=True).filter(pl.col("rater") != pl.col("other"))
     distance = (pl.col("label").cast(pl.Float64) - pl.col("of_other")).abs().mean()
