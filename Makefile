@@ -121,7 +121,7 @@ lint: $(VENV)/.lint
 
 # Each prints a table; with --smoke it shows that it runs, as a soak test does for `serve`.
 BENCHES := peers certify tables local_minima few_labels covariates rejudge changes anchors strength grades panel forecast significance evaluation new_items compare \
-	estimates populations coverage choose refits online inspect_epochs judge serve labelling sql importing
+	estimates populations interval_coverage choose refits online inspect_epochs judge serve labelling sql importing
 KERNELS := cargo bench --locked --manifest-path benches/Cargo.toml --target-dir target
 
 bench: $(VENV)/.test

@@ -59,8 +59,7 @@ def run(n_items: int, at_a_time: int, seed: int) -> tuple[int, int]:
     from inspect_ai.dataset import Sample
     from inspect_ai.scorer import Score, mean, scorer
 
-    from btdagg.inference.cross_fit import calibrated
-    from btdagg.integrations.inspect import StopByRule
+    from btdagg.integrations.inspect import StopByRule, calibrated
 
     random = np.random.default_rng(seed)
     seen = random.integers(-1, 2, n_items)[:, None] + random.normal(0, 0.7, (n_items, N))

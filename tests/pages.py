@@ -220,11 +220,13 @@ class Runner:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self._background.append(process)
+        named = re.search(r"--port (\d+)", line)
+        port = int(self._port if named is None else named[1])
         end = time.monotonic() + 30
         while True:
             assert process.poll() is None, f"{where}: {line} has ended"
             with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", int(self._port)), 1).close()
+                socket.create_connection(("127.0.0.1", port), 1).close()
                 return
             assert time.monotonic() < end, f"{where}: {line} does not answer on its port"
             time.sleep(0.05)

@@ -131,6 +131,7 @@ def topic(place: str, value: object) -> str:
     if place == "btdagg":
         place = str(getattr(value, "__module__", None) or place)
     package = [*place.split("."), "btdagg"][1]
+    package = "estimates" if package in {"questions", "inference"} else package
     return package if package in TOPICS or package.startswith("_") else "btdagg"
 
 

@@ -29,9 +29,9 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
 
-from btdagg.inference.cross_fit import calibrated
 from btdagg.integrations.inspect import (
     StopByRule,
+    calibrated,
     graded,
     judge_win_rate,
     missing_by_status,

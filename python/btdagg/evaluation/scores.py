@@ -284,7 +284,7 @@ def scores_table(scores: Scores) -> ResultTable:
     if cell.new_items is not None:
         how = (
             f"each item decided by models calibrated on {scores.n_calibration} other {labels}; "
-            "±: half of the 95% interval for new items, or new groups of items"
+            "±: the longer half of the 95% interval for new items, or new groups of items"
         )
     if is_ranked:
         how = f"rank: clusters by MAE; {cell.tested.words}; {how}"

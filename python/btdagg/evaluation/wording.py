@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def with_error(interval: Interval | None, *, signed: bool = False, in_percent: bool = False) -> str:
-    """Write a mean and half the width of its interval; the longer half of one that is cut off."""
+    """Write a mean and the longer half of its interval."""
     if interval is None or not math.isfinite(interval.mean):
         return MISSING
     half = max(interval.high - interval.mean, interval.mean - interval.low)
@@ -53,7 +53,7 @@ def basis_of(cells: Iterable[Cell]) -> Basis:
     if all(cell.methods[0].of_new_items is not None for cell in cells):
         return Basis(
             "the folds of a cross-validation by group",
-            "± is half of the 95% interval for new items, or new groups of items",
+            "± is the longer half of the 95% interval for new items, or new groups of items",
         )
     return Basis(
         random_splits(cell.n_splits for cell in cells),
