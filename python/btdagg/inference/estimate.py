@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 _FARTHEST = 14.0  # logarithm of the standard errors beyond which no interval ends
-_MOST_STEPS = 100  # to where an interval ends
+_FEW_STEPS, _SMOOTH, _MOST_STEPS = 4, 10, 100  # to where an interval ends
+_CLOSE = 1e-10  # logarithms
 _ROUNDING = 1e-12  # of a standard error
 _N_DRAWS, _AT_ONCE = 20_000, 2_000  # of multipliers
 _LEAST_REST = 1e-6  # of a standard error
@@ -173,21 +174,22 @@ class Estimate(Readable):
             return float(np.log(max(half, 1e-300) / away))
 
         near, far = -_FARTHEST, _FARTHEST
-        if excess(far) < 0:
-            return np.inf
         point = float(np.log(away / self.error)) if self.error > 0 else 0.0
         slope, last = 1.0, (np.nan, np.nan)
         for step in range(_MOST_STEPS):
+            if step == _FEW_STEPS and excess(_FARTHEST) < 0:
+                return np.inf
             value = excess(point)
             near, far = (point, far) if value < 0 else (near, point)
-            if abs(value) < _ROUNDING or far - near < _ROUNDING:
+            if abs(value) < _CLOSE or far - near < _CLOSE:
                 break
             if point != last[0] and (value - last[1]) / (point - last[0]) > 0:
                 slope = (value - last[1]) / (point - last[0])
             last, point = (point, value), point - value / slope
-            if step % 3 == 2 or not near < point < far:  # bounds of whole items have steps
+            has_steps = step > _SMOOTH and step % 2 == 1  # as bounds of whole items have
+            if has_steps or not near < point < far:
                 point = (near + far) / 2
-        return float(np.exp(point if abs(value) < _ROUNDING else near))
+        return float(np.exp(point if abs(value) < _CLOSE else near))
 
     def limits(self, quantile: float) -> tuple[Any, Any]:
         """Low and high ends of the interval, so many standard errors away if it were normal."""
@@ -293,6 +295,8 @@ class Estimate(Readable):
         """Widen the ends to those of a mean of labels that are alike, where these are."""
         value, (least, greatest), variance = self._within_ends, self.ends, np.asarray(self.variance)
         is_alike = bool(self.terms) or not self.influence.any() or variance == 0
+        if np.all(np.isinf(self.n_alike) | np.logical_not(is_alike)) and self.has_spread:
+            return low, high
         n = np.where(is_alike, self.n_alike, np.inf)
         unlike = np.where(np.isnan(variance), 1.0, quantile**2 / (n + quantile**2))
         low = np.minimum(low, value - unlike * (value - least))
