@@ -8,8 +8,7 @@ default. Then 120 items of public data (read from BTDAGG_SHARED) stay the same, 
 drawn anew. `--smoke` does little; `--real` does the public data alone, and `--simulated` the other.
 `--few-errors` has judges that err seldom: on such items, or groups, labels show few errors or none.
 A cell fails, marked `!`, whose coverage is below 92.5% beyond chance (its upper 99% limit).
-`--quick` cross-fits models that take a tenth of the time: pairs by the paper's fit, and grades by
-the grades of items with like votes.
+`--quick` cross-fits by the paper's fit, without a prior.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import numpy as np
 
 import btdagg
 from btdagg.inference import population
+from btdagg.inference.estimate import MeanEstimate
 from btdagg.inference.quantities import quantities_of
 
 N_ITEMS = 120
@@ -83,33 +83,6 @@ def means(scale: btdagg.Scale, labels: np.ndarray) -> dict[str, float]:
     return {name: float(np.array(of)[place].mean()) for name, of in quantities_of(scale).items()}
 
 
-class Neighbours:
-    """Shares of grades of items by their mean votes, weighed by a kernel."""
-
-    def __init__(self, counts, places, weights, points) -> None:
-        self.points, self.weights = points, weights
-        self.means, self.grades = self._means(counts), np.eye(len(points))[places]
-
-    def _means(self, counts) -> np.ndarray:
-        return np.asarray(counts) @ self.points / np.sum(counts, axis=1)
-
-    def predict_proba(self, counts) -> np.ndarray:
-        away = self._means(counts)[:, None] - self.means
-        shares = (self.weights * np.exp(-2 * away**2)) @ self.grades + 0.02
-        return shares / shares.sum(axis=1, keepdims=True)
-
-
-def in_a_hurry(counts, outcomes, groups, prior, scales):
-    """Calibrate grades in a tenth of the time."""
-    if scales[0].mirrored:
-        return calibrated(counts, outcomes, groups, prior, scales)
-    row, place = np.nonzero(outcomes)
-    return Neighbours(counts[row], place, outcomes[row, place], scales[0].floats)
-
-
-calibrated = population.calibrated
-
-
 class Cell:
     """How often intervals hold the truth, and how wide they are, with the judge and without."""
 
@@ -119,7 +92,7 @@ class Cell:
     def add(self, items, truths: dict[str, dict[str, float]], shown) -> None:
         for of, truth in truths.items():
             means = replace(items, population=of).domain()
-            found = {name: means[name].estimate(LEVEL) for name in shown}
+            found = {name: MeanEstimate.of(means[name], LEVEL) for name in shown}
             for name in shown:
                 for way, own in (("", found[name]), (" alone", found[name].labels_only)):
                     key = of + way, name
@@ -158,7 +131,6 @@ def one_draw(rng, counts, labels, groups, scales, whole, n, weighted, prior):
 def simulated(n_draws: int, quick: bool) -> None:
     for name, make in SIMULATED.items():
         shown, scale, prior = SHOWN[name], SCALES[name], None if quick else "weak"
-        population.calibrated = in_a_hurry if quick else calibrated
         print(f"\n| {name}, drawn by, labels, of | {' | '.join(shown)} | labels alone: the same |")
         for whole in (False, True):
             largest = 5 if whole else 1
