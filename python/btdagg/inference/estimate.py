@@ -151,10 +151,9 @@ class Estimate(Readable):
         """Quantile at which the interval reaches a number that is not the value."""
         value, (least, greatest) = self._within_ends, self.ends
         away, span = abs(value - null), greatest - least
-        is_finite, is_alike = np.isfinite(span), not self.influence.any()
-        if self.terms or self.unseen is not None or self.is_symmetric:
-            return self._reaching(null, away)
-        if is_finite and is_alike and self.variance > 0:
+        is_finite = np.isfinite(span)
+        has_others = is_finite and self.variance > 0 and not self.influence.any()  # besides groups
+        if self.terms or self.unseen is not None or self.is_symmetric or has_others:
             return self._reaching(null, away)
         if not is_finite:
             return float(away / self.error)
