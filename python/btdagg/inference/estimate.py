@@ -378,18 +378,18 @@ def combined(
         both = [sorted(slope * end for end in of.ends) for slope, of in terms]
         ends = sum(low for low, _ in both), sum(high for _, high in both)
     errors = [abs(slope) * np.sqrt(of.variance) for slope, of in terms]
-    names, influence = joint_influence(estimates)
+    names, is_shared, influence = joint_influence(estimates)
     freedom = min(of.freedom for of in estimates)
-    are_apart = len(names) == sum(len(of.groups) for of in estimates)
-    if are_apart and any(error != 0 for error in errors):  # by Welch and Satterthwaite
+    if not is_shared.any() and any(error != 0 for error in errors):  # by Welch and Satterthwaite
         squares = np.square(errors)
         spread = float(sum(squares**2 / [of.freedom for of in estimates]))
         freedom = float(squares.sum()) ** 2 / spread if spread > 0 else np.inf
-    signed = correlations(estimates) * np.outer(np.sign(slopes), np.sign(slopes))
-    is_alike = _cancels(slopes, estimates, influence)
+    r = correlations(influence, np.array([of.error for of in estimates]))
+    signed = r * np.outer(np.sign(slopes), np.sign(slopes))
+    is_alike = _cancels(slopes, influence[:, is_shared])
     if not is_alike and any(of.alone is not None for of in estimates):
-        of_labels = [of if of.alone is None else of.alone for of in estimates]
-        is_alike = _cancels(slopes, of_labels, joint_influence(of_labels)[1])
+        _, is_shared, of_labels = joint_influence([of.alone or of for of in estimates])
+        is_alike = _cancels(slopes, of_labels[:, is_shared])
     return Estimate(
         float(value),
         _quadratic(errors, signed),
@@ -403,16 +403,12 @@ def combined(
     )
 
 
-def _cancels(slopes: Any, estimates: Sequence[Estimate], influence: Floats) -> bool:
-    """Tell if all groups that terms share add the same to a sum, and not to its terms."""
-    names = np.concatenate([of.groups for of in estimates])
-    shared = np.unique(names, return_counts=True)[1] > 1
-    if not shared.any():
+def _cancels(slopes: Any, influence: Floats) -> bool:
+    """Tell if all groups that terms share, (k, G), add the same to a sum, and not to its terms."""
+    sizes, sums = np.abs(slopes) @ np.abs(influence), slopes @ influence
+    if not sizes.any() or (len(sums) == 1 and sums.any()):
         return False
-    sizes = np.abs(slopes) @ np.abs(influence[:, shared])
-    spread = float(np.ptp(slopes @ influence[:, shared]))
-    is_zero = shared.sum() > 1 or not (slopes @ influence[:, shared]).any()
-    return bool(sizes.any() and spread <= _LIKE * sizes.max() and is_zero)
+    return bool(np.ptp(sums) <= _LIKE * sizes.max())
 
 
 def _quadratic(values: Sequence[Any], matrix: Floats) -> Any:
@@ -420,23 +416,25 @@ def _quadratic(values: Sequence[Any], matrix: Floats) -> Any:
     return np.maximum(sum(matrix[i, j] * values[i] * values[j] for i in n for j in n), 0.0)
 
 
-def correlations(estimates: Sequence[Estimate]) -> Floats:
-    """Correlation of every two estimates by the groups that they share, (k, k)."""
-    _, influence = joint_influence(estimates)
-    errors = np.array([of.error for of in estimates])
+def correlations(influence: Floats, errors: Floats) -> Floats:
+    """Correlation of every two of k estimates by the (k, G) influence of all groups, (k, k)."""
     product, covariance = np.outer(errors, errors), influence @ influence.T
     r = np.divide(covariance, product, out=np.zeros_like(product), where=product > 0)
     np.fill_diagonal(r, 1.0)
     return np.clip(r, -1.0, 1.0)
 
 
-def joint_influence(estimates: Sequence[Estimate]) -> tuple[NDArray[np.int64], Floats]:
-    """Numbers of all groups, (G,), and the error that each adds to each estimate, (k, G)."""
-    numbers, place = np.unique(np.concatenate([of.groups for of in estimates]), return_inverse=True)
+def joint_influence(
+    estimates: Sequence[Estimate],
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
+    """Numbers of all groups, whether estimates share them, and what each adds to each, (k, G)."""
+    numbers, place, n_times = np.unique(
+        np.concatenate([of.groups for of in estimates]), return_inverse=True, return_counts=True
+    )
     row = np.repeat(np.arange(len(estimates)), [len(of.groups) for of in estimates])
     influence = np.zeros((len(estimates), len(numbers)))
     np.add.at(influence, (row, place.reshape(-1)), np.concatenate([e.influence for e in estimates]))
-    return numbers, influence
+    return numbers, n_times > 1, influence
 
 
 @dataclass(frozen=True)
@@ -536,7 +534,7 @@ class Together:
         self._n = len(unknown)
         if not unknown:
             return
-        _, influence = joint_influence(unknown)
+        influence = joint_influence(unknown)[-1]
         variance = np.array([float(of.variance) for of in unknown])
         # Where groups are alike, they do not tell what estimates share.
         shows = np.array([of.shows_error for of in unknown])
