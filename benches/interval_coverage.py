@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from itertools import product
@@ -117,7 +118,8 @@ def run(cell):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--processes", type=int, default=2)
+    n_processes = int(os.environ.get("N_PROCESSES", "2"))
+    parser.add_argument("--processes", type=int, default=n_processes)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--beside", type=Path)
     parser.add_argument("--smoke", action="store_true")
@@ -130,7 +132,8 @@ def main():
         return
     before = json.loads(options.beside.read_text()) if options.beside else {}
     cells, least = {}, 1.0
-    with get_context("fork").Pool(options.processes) as pool:
+    # Polars' threads do not outlive a fork.
+    with get_context("spawn").Pool(options.processes) as pool:
         for key, of_names in pool.imap(run, [(*key, range(n_draws)) for key in keys]):
             kind, in_groups, is_unequal, population, n_labels = key
             where = f"{kind}, {'prompts' if in_groups else 'items'}, "
