@@ -16,6 +16,7 @@ _Arguments = ParamSpec("_Arguments")
 
 # Arguments that a remark advises, and the options of commands that are the same.
 _AS_OPTIONS = {
+    'population="finite"': "--set population=finite",
     "n_votes=": "-n ",
     'words={"1": "A", "0": "tie"}': "--set words.1=A --set words.0=tie",
 }
@@ -719,4 +720,41 @@ def beside_raters(
         f"on {n_items} items with several raters {method} is {verdict}: it is off by {mae:.3f} on "
         f"average, another rater by {rater_mae:.3f}; difference {mean:z.3f}, 95% interval "
         f"{low:z.3f} to {high:z.3f}; Krippendorff's alpha of the raters is {alpha:.2f}"
+    )
+
+
+# Looks at a sequential gate
+
+
+@remark
+def waiting_labels(n_labels: int) -> str:
+    return (
+        f"{counted(n_labels, 'label')} not counted yet: other items of their groups have no label; "
+        "a group counts when all its items have one"
+    )
+
+
+@remark
+def late_labels(n_labels: int) -> str:
+    return f"{counted(n_labels, 'label')} of groups that were counted before: left out"
+
+
+@remark
+def cut_groups(n_groups: int, largest: int) -> str:
+    return (
+        f"{counted(n_groups, 'group')} larger than any at the first look: {largest} of its items "
+        "count, chosen by chance"
+    )
+
+
+@remark
+def unpaired_items(n_items: int) -> str:
+    return f"{counted(n_items, 'item')} of groups without a response of both: left out"
+
+
+@remark
+def votes_not_used() -> str:
+    return (
+        "at every look bounds for new items are of labels alone; those of these items "
+        '(population="finite") use the votes too'
     )

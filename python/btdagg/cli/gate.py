@@ -29,6 +29,7 @@ from btdagg.cli.estimate import about_drawing
 from btdagg.cli.flags import FILE
 from btdagg.cli.reporting import print_table, say_answer
 from btdagg.questions.gate import gate_properties, gates_table, not_worse
+from btdagg.questions.looks import path_of_part
 from btdagg.report.gates import gates_in_markdown
 from btdagg.votes.table import require
 
@@ -75,6 +76,14 @@ def gate(
     ] = None,
     model: OwnModel = None,
     n_votes: FirstVotes = None,
+    sequential: Annotated[
+        Path | None,
+        typer.Option(
+            help="Look after every label: bounds hold at all looks together. This file keeps what "
+            "was counted from one look to the next; with --by each gate has one of its own.",
+        ),
+        FILE,
+    ] = None,
     junit: Annotated[
         Path | None,
         typer.Option(help="Write JUnit XML to this file."),
@@ -94,6 +103,7 @@ def gate(
     The exit status is 0 if labels and votes show it. It is 1 if the candidate is worse, or if there
     are too few labels to tell; the command then says how many it would take. The interval is that
     of btdagg estimate. It needs labels of a random sample of items, such as btdagg choose draws.
+    With --sequential you may label a few items, look, and go on until there is an answer.
 
     Example: btdagg gate votes.csv labels.csv --candidate chat-new --baseline chat-old --margin 0.03
     """
@@ -114,6 +124,8 @@ def gate(
     settings["covariates"] = reading.covariates_for(fitted)
     results = {}
     for name, part in parts.items():
+        if sequential is not None:
+            settings["sequential"] = sequential if by is None else path_of_part(sequential, name)
         with within("" if by is None else f"{by} {name}: "), differences_said():
             result = not_worse(part, data.gold, candidate=candidate, baseline=baseline, **settings)
         has_design = "probability" in data.gold.columns or result.n_labels == result.n_items

@@ -96,6 +96,11 @@ def of_one_look(level: float) -> str:
     )
 
 
+def of_every_look(level: float, instead: str) -> str:
+    """Say that a level is for one look at the labels, and what is for as many as one likes."""
+    return f"{100 * level:.4g}% is for one look; {instead} holds after every label"
+
+
 def number_to_tell(n: int, half: float, distance: float) -> int | None:
     """About how many items narrow an interval to a distance; None from a hundred times n on."""
     return math.ceil(n * (half / distance) ** 2) if distance > half / 10 else None

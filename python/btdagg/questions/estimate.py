@@ -21,7 +21,7 @@ from btdagg._util.validation import as_groups, as_names, as_number
 from btdagg._util.wording import MISSING, counted, fixed, percent, pvalue
 from btdagg.inference.cross_fit import Predictor
 from btdagg.inference.estimate import Estimate, MeanEstimate, Together, numbers_of
-from btdagg.inference.intervals import of_one_look, t_quantile
+from btdagg.inference.intervals import of_every_look, t_quantile
 from btdagg.inference.population import PredictedItems, items_of
 from btdagg.inference.quantities import NET, too_few
 from btdagg.inference.sample import Population
@@ -288,7 +288,8 @@ class Estimates(Drawn, Result):
         more = max(n_labels - self.n_labels, 1)
         n_labels = max(n_labels, self.n_labels + 1)
         text = f"About {n_labels:,} labels, {more:,} more, would {what}"
-        return f"{text}. {of_one_look(self.level)}" if name == "win rate" else text
+        instead = "btdagg gate --sequential FILE --margin 0"
+        return f"{text}. {of_every_look(self.level, instead)}" if name == "win rate" else text
 
     def values(self) -> dict[str, Any]:
         """Return all that is estimated, with the names of the sides, and the differences."""

@@ -12,7 +12,7 @@ from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.validation import as_number
 from btdagg._util.wording import fixed
-from btdagg.inference.intervals import number_to_tell, of_one_look
+from btdagg.inference.intervals import number_to_tell, of_every_look
 from btdagg.inference.population import items_of
 from btdagg.inference.quantities import NET, said_of
 from btdagg.questions.estimate import estimate
@@ -28,12 +28,14 @@ from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
 
     from btdagg.inference.sample import Population
     from btdagg.votes.labels import Labels
 
 Outcome = Literal["not worse", "worse", "inconclusive"]
 
+_SEQUENTIAL = "a sequential gate (btdagg gate --sequential FILE)"
 _OF_ITEMS = ("groups", "probabilities", "units", "strata", "scale", "label_scale")
 
 
@@ -65,6 +67,8 @@ class NonInferiority(Result):
     remarks : tuple of Remark
     population : "new" or "finite"
         Whether bounds are for new items, or of these.
+    n_looks : int or None
+        Number of looks so far, at all of which together the bounds hold; None if they are for one.
     """
 
     candidate: Any
@@ -81,6 +85,7 @@ class NonInferiority(Result):
     remarks: tuple[Remark, ...]
     population: Population = "new"
     items_wanted: int | None = None
+    n_looks: int | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -111,17 +116,18 @@ class NonInferiority(Result):
         }.get(self.outcome, (f"cannot tell whether {self.candidate} is worse", both))
         baseline = "" if self.quantity == NET else f" minus that of {self.baseline}"
         where = said_of(self.population, self.n_items)
+        every = "" if self.n_looks is None else " at every look"
         sentence = (
             f"{verdict} than {self.baseline} by more than {self.margin:g}: "
             f"{self.quantity} of {self.candidate}{baseline} on {where} {self.estimate:+z.3f}, "
-            f"one-sided {100 * self.level:.4g}% {bound} "
+            f"one-sided {100 * self.level:.4g}% {bound}{every} "
             f"({self.n_labels:,} of {self.n_items:,} items labelled)"
         )
         if self.labels_wanted is not None:
             more = self.labels_wanted - self.n_labels
             needed = "label is" if more == 1 else "labels are"
             sentence += f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
-            sentence += f"; {of_one_look(self.level)}"
+            sentence += "" if self.n_looks else f"; {of_every_look(self.level, _SEQUENTIAL)}"
         elif self.outcome == "inconclusive":
             sentence += "; labels on all items would not be enough; add items"
             if self.items_wanted is not None:
@@ -152,6 +158,7 @@ def not_worse(
     than: tuple[Votes, Labels] | None = None,
     covariates: Any = None,
     n_votes: int | None = None,
+    sequential: str | PathLike[str] | None = None,
     **options: Any,
 ) -> NonInferiority:
     """Test whether a candidate is not worse than a baseline by more than a margin.
@@ -188,6 +195,10 @@ def not_worse(
         As `btdagg.estimate` takes them; standings are of all items, not of the two systems' alone.
     n_votes : int, optional
         Of tables, use only the first so many votes of each item.
+    sequential : path, optional
+        File with what was counted in earlier looks, which is made at the first one. Bounds then
+        hold at all looks together, however many there are, and labels may be added until there is
+        an answer; see `btdagg.questions.looks.look`.
 
     Notes
     -----
@@ -212,6 +223,10 @@ def not_worse(
     items = _items_of(counts, labels, by, than, pair, panel, covariates, **item_options)
     if "by" in items.facts:  # remarks are on the items of the two
         items = items.with_remarks(items.remarks_of(np.isin(items.facts["by"], pair)))
+    if sequential is not None:
+        from btdagg.questions.looks import look
+
+        return look(items, sequential, pair, margin, level, quantity, options)
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):
