@@ -43,6 +43,7 @@ from .evaluation.metrics import (
     pairwise_accuracy as pairwise_accuracy,
 )
 from .evaluation.protocol import Protocol as Protocol
+from .inference.anytime import ConfidenceSequence as ConfidenceSequence
 from .inference.significance import (
     paired_permutation_test as paired_permutation_test,
 )
@@ -72,6 +73,8 @@ from .questions.certify import certify as certify
 from .questions.compare import compare as compare
 from .questions.decide import decide as decide
 from .questions.decisions import decisions as decisions
+from .questions.difference import difference as difference
+from .questions.difference import differences as differences
 from .questions.estimate import estimate as estimate
 from .questions.evaluate import evaluate as evaluate
 from .questions.recalibrate import recalibrate as recalibrate
@@ -94,6 +97,7 @@ from .votes.scale import (
 from .votes.scale import (
     Scale as Scale,
 )
+from .votes.scores import read_scores as read_scores
 from .votes.standings import standing as standing
 from .votes.votes import (
     Votes as Votes,

@@ -758,3 +758,24 @@ def votes_not_used() -> str:
         "at every look bounds for new items are of labels alone; those of these items "
         '(population="finite") use the votes too'
     )
+
+
+# Differences
+
+
+@remark
+def alike_differences(mean: float) -> str:
+    return (
+        f"all differences are {mean:g}: that others would be so as well is not known; with ends= "
+        "the interval allows for it"
+    )
+
+
+@remark
+def few_differ(n_differ: int, n_units: int) -> str:
+    return f"the two differ on {n_differ} of {n_units:,} items or groups: all rests on these"
+
+
+@remark
+def averaged_rows(n_rows: int) -> str:
+    return f"{counted(n_rows, 'row')} repeat an item of a system, whose value is their mean"

@@ -26,6 +26,7 @@ COMMANDS = {
     "votes": "Summarize votes, or export a vote store.",
     "evaluate": "Compare the calibrated model with other methods on labelled items.",
     "compare": "Say which of two judges, prompts, numbers of votes or methods is better.",
+    "difference": "Say whether two systems differ by more than chance, by their scores.",
     "calibrate": "Fit the model to the votes of labelled items.",
     "estimate": "Estimate win rates over all items, from labels of some.",
     "gate": "Stop a release that is worse than the current version.",
