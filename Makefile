@@ -120,7 +120,7 @@ lint: $(VENV)/.lint
 	cargo package --package btdagg --locked --allow-dirty --no-verify --quiet
 
 # Each prints a table; with --smoke it shows that it runs, as a soak test does for `serve`.
-BENCHES := peers certify tables local_minima few_labels covariates rejudge changes anchors strength grades panel forecast significance evaluation new_items compare \
+BENCHES := peers certify tables local_minima few_labels covariates rejudge changes anchors strength grades panel forecast significance anytime evaluation new_items compare \
 	estimates populations interval_coverage choose refits online inspect_epochs judge serve labelling sql importing
 KERNELS := cargo bench --locked --manifest-path benches/Cargo.toml --target-dir target
 
@@ -144,6 +144,7 @@ figures: $(VENV)/.figures
 	$(BIN)/python docs/figures/method.py
 	$(BIN)/python docs/figures/online.py
 	$(BIN)/python docs/figures/known.py
+	$(BIN)/python docs/figures/difference.py
 
 docs:
 	cargo doc -p btdagg --no-deps --locked

@@ -10,6 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -605,6 +607,64 @@ def release_gates(side, seed):
         yield Draw("stopped", not found.passed)
 
 
+def differences_of_judges(seed):
+    """Errors of majority vote of two judges on real items, in their prompts or apart."""
+    rng = np.random.default_rng([43, seed])
+    for panel in public.rb2_panel():
+        votes, gold = panel.counts, panel.labels
+        losses = [np.abs(btdagg.majority_vote(votes[:, j]) - gold) for j in (0, 2)]
+        rows = rng.integers(len(gold), size=(30, 100)[seed % 2])
+        first, second = losses[0][rows], losses[1][rows]
+        truth = losses[0].mean() - losses[1].mean()
+        yield held("items", btdagg.difference(first, second).difference, truth)
+        noise = 1e-3 * rng.random(len(rows)) - 5e-4
+        found = btdagg.difference(first + noise, second, n_resamples=999)
+        yield held("drawn signs", found.difference, truth)
+        others = rng.permutation(losses[1])[: len(rows)]
+        apart = btdagg.difference(first, others, paired=False)
+        yield held("unpaired", apart.difference, truth)
+        order = np.argsort(panel.groups, kind="stable")
+        prompts = np.split(order, np.flatnonzero(np.diff(panel.groups[order])) + 1)
+        drawn = [prompts[k] for k in rng.integers(len(prompts), size=(30, 100)[seed % 2])]
+        rows, number = np.concatenate(drawn), np.repeat(np.arange(len(drawn)), [*map(len, drawn)])
+        found = btdagg.difference(losses[0][rows], losses[1][rows], groups=number)
+        yield held("prompts", found.difference, truth)
+
+
+def sequences(seed):
+    """Real labels in groups of unequal size, looked at after every group."""
+    rng = np.random.default_rng([44, seed])
+    cell = next(cell for cell in public.topical() if len(cell.points) > 2)
+    ends = min(cell.label_points), max(cell.label_points)
+    order = np.argsort(cell.groups, kind="stable")
+    prompts = np.split(order, np.flatnonzero(np.diff(cell.groups[order])) + 1)
+    prompts = [prompt[: 1 + k % len(prompt)] for k, prompt in enumerate(prompts)]
+    truth = cell.labels[np.concatenate(prompts)].mean()
+    drawn = [prompts[k] for k in rng.integers(len(prompts), size=300)]
+    rows, number = np.concatenate(drawn), np.repeat(np.arange(300), [*map(len, drawn)])
+    most = max(map(len, prompts))
+    found = btdagg.ConfidenceSequence(ends, null=truth, largest_group=most)
+    found.add(cell.labels[rows], number)
+    yield held("grades in prompts, at all looks", found, truth)
+    yield Draw("level", not found.is_decided)
+
+
+def gates_at_every_look(population, seed):
+    """Both bounds of a gate hold at all looks together, each at 95%; votes are real."""
+    rng = np.random.default_rng([45, seed])
+    cell, _ = rb2_cell("gpt-5.4-mini", "math")
+    rows = rng.integers(len(cell.labels), size=250)
+    labels = cell.labels[rows].astype(float)
+    truth = (cell.labels if population == "new" else labels).mean()
+    known = labels_of(labels, rng.permutation(250)[:150])
+    sides = {"candidate": "A", "baseline": "B", "population": population}
+    with TemporaryDirectory() as folder:
+        state = Path(folder) / "gate.json"
+        found = not_worse(cell.counts[rows], known, **sides, sequential=state)
+    yield Draw("lower", found.lower <= truth + 1e-9)
+    yield Draw("upper", found.upper >= truth - 1e-9)
+
+
 # Tests, monitors and rules
 
 
@@ -720,6 +780,12 @@ SCENARIOS = {
     "certify, likeness": Scenario(likeness_of_groups, bound=0.95),
     "gate, the candidate is A": Scenario(partial(release_gates, "A"), 5, 100, 0.95, **REAL),
     "gate, the candidate is B": Scenario(partial(release_gates, "B"), 5, 100, 0.95, **REAL),
+    "gate at every look, new": Scenario(partial(gates_at_every_look, "new"), 20, 300, 0.95, **REAL),
+    "gate at every look, finite": Scenario(
+        partial(gates_at_every_look, "finite"), 20, 300, 0.95, **REAL
+    ),
+    "difference": Scenario(differences_of_judges, 6, 100, **REAL),
+    "confidence sequence": Scenario(sequences, 20, 400, 0.95, **REAL),
     "permutation test, 12 items": Scenario(partial(permutations, 12), 200, 1000, 0.95),
     "permutation test, 60 items": Scenario(partial(permutations, 60), 200, 1000, 0.95),
     "drift": Scenario(drift, 100, 1000, 0.8),

@@ -280,7 +280,7 @@ class ConfidenceSequence(SavedAsJson, Readable):
         """
         array = as_losses(np.atleast_1d(np.asarray(values)), "values", "(n,)")
         least, greatest = self.ends
-        bad = np.flatnonzero((array < least) | (array > greatest))
+        bad = np.flatnonzero(~((array >= least) & (array <= greatest)))
         if len(bad):
             row = int(bad[0])
             expected = f"a number from {least:g} to {greatest:g}, the ends"

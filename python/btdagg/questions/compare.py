@@ -18,6 +18,7 @@ from btdagg.evaluation.engine import cross_scores
 from btdagg.evaluation.new_items import NewItems
 from btdagg.evaluation.protocol import CROSS_FITTED, CrossFit, GroupTest, Protocol
 from btdagg.evaluation.wording import spread
+from btdagg.inference.intervals import number_to_tell, of_every_look
 from btdagg.inference.population import MUCH
 from btdagg.methods import Aggregator, Calibrated
 from btdagg.methods.base import Needs, needs_of
@@ -97,9 +98,19 @@ class Comparison(Result):
         """The way that is better beyond chance, by its name; None if neither is."""
         return None if self.pvalue >= 1 - self.level else self.names[self.difference.mean > 0]
 
+    @property
+    def items_wanted(self) -> int | None:
+        """About how many labelled items would show which is better, if the difference stays.
+
+        None where it is shown, or would take a hundred times as many as there are.
+        """
+        mean, low, high = self.difference
+        away = low if mean > 0 else high
+        return None if self.better else number_to_tell(self.n_items, abs(mean - away), abs(mean))
+
     def values(self) -> dict[str, Any]:
         """Return the numbers, with those of each way by its name."""
-        values = super().values() | {"better": self.better}
+        values = super().values() | {"better": self.better, "items_wanted": self.items_wanted}
         del values["names"], values["mae"], values["difference"], values["other_difference"]
         for way, name, mae in zip(("first", "second"), self.names, self.mae, strict=True):
             values |= {way: name, **spread(f"mae_{way}", mae)}
@@ -126,8 +137,15 @@ class Comparison(Result):
         return (
             f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
-            f"{' of these items' if self.population == 'finite' else ''}{may_be}"
+            f"{' of these items' if self.population == 'finite' else ''}{may_be}{self._further()}"
         )
+
+    def _further(self) -> str:
+        n = self.items_wanted
+        if n is None:
+            return ""
+        every = of_every_look(self.level, "btdagg.ConfidenceSequence of decisions made before")
+        return f"; about {n:,} labelled items would show it, if the difference stays. {every}"
 
 
 def comparisons_table(comparisons: Sequence[Comparison]) -> ResultTable:

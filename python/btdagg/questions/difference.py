@@ -25,7 +25,6 @@ from btdagg.inference.estimate import Estimate, jackknifed
 from btdagg.inference.intervals import number_to_tell, of_every_look
 from btdagg.inference.sign_flips import SignFlips
 from btdagg.inference.significance import (
-    Method,
     benjamini_hochberg,
     holm,
     pairwise_pvalues,
@@ -248,8 +247,7 @@ def difference(
     first: ArrayLike,
     second: ArrayLike,
     *,
-    groups: ArrayLike | None = None,
-    second_groups: ArrayLike | None = None,
+    groups: Any = None,
     paired: bool = True,
     alternative: Question = "two-sided",
     margin: float = 0.0,
@@ -257,9 +255,7 @@ def difference(
     ends: tuple[float, float] | None = None,
     level: float = 0.95,
     names: tuple[str, str] = ("first", "second"),
-    method: Method = "auto",
-    n_resamples: int = 10_000,
-    seed: int = 0,
+    **test: Any,
 ) -> MeanDifference:
     """Tell whether the means of two methods, or two versions of a system, differ.
 
@@ -270,9 +266,7 @@ def difference(
         without `paired` of any items.
     groups : (n,) array, optional
         Group of each item, such as its prompt: groups are independent, items of a group need not
-        be.
-    second_groups : (m,) array, optional
-        Without `paired`, groups of the second's items; a group may have items of both.
+        be. Without `paired` two arrays; a group may have items of both.
     paired : bool
         Whether the values are of the same items.
     alternative : {"two-sided", "less", "greater", "not worse", "equivalent"}
@@ -289,8 +283,8 @@ def difference(
     level : float
         Confidence level; the test is at ``1 - level``.
     names : tuple of two str
-    method, n_resamples, seed
-        As in `btdagg.paired_permutation_test`.
+    **test
+        `method`, `n_resamples` and `seed`, as in `btdagg.paired_permutation_test`.
 
     Notes
     -----
@@ -327,21 +321,20 @@ def difference(
     two: Any = a, b
     if paired:
         same_length("second", len(b), "first", len(a))
-        expect(second_groups is None, "second_groups", second_groups, "None of paired values")
         number = np.arange(len(a)) if groups is None else as_groups(groups, "first", len(a))
         numbers = number, number
-        test: _Paired | _Unpaired = _Paired(a, b, number, ends, method, n_resamples, seed)
+        of: _Paired | _Unpaired = _Paired(a, b, number, ends, test)
     else:
-        numbers = _numbers(two, groups, second_groups)
-        test = _Unpaired(a, b, *numbers)
+        expect(not test, "paired", False, f"True with {listing(test)}")
+        numbers = _numbers(two, groups)
+        of = _Unpaired(a, b, *numbers)
     forbid(len(np.unique(np.concatenate(numbers))) < 2, "groups has 1 group, expected at least 2")
     nulls, sides = _nulls(alternative, margin, better)
-    p, interval = _tested(test, alternative, nulls, sides, level)
+    p, interval = _tested(of, alternative, nulls, sides, level)
     wins = _wins(a, b, paired)
     wins = wins if better == "lower" else wins[::-1]
     spread = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
     effect = interval.mean / spread if spread > 0 else np.nan
-    about = [*test.remarks]
     return MeanDifference(
         (str(names[0]), str(names[1])),
         (float(a.mean()), float(b.mean())),
@@ -356,8 +349,8 @@ def difference(
         (len(a), len(b)),
         len(np.unique(np.concatenate(numbers))),
         paired,
-        test.method,
-        tuple(about),
+        of.method,
+        tuple(of.remarks),
     )
 
 
@@ -369,8 +362,6 @@ def differences(
     against: str | None = None,
     correction: Correction | None = None,
     level: float = 0.95,
-    seed: int = 0,
-    n_resamples: int = 10_000,
     **options: Any,
 ) -> Differences:
     """Tell which of many differences are real: of methods on the same items, or of experiments.
@@ -391,7 +382,7 @@ def differences(
         How p-values allow for the number of differences. ``"max-t"``, for all pairs of methods and
         their default, knows that methods share their items; ``"holm"``, the default of others,
         allows for any dependence; ``"benjamini-hochberg"`` bounds the share of false ones.
-    level, seed, n_resamples, **options
+    level, **options
         As in `difference`.
 
     References
@@ -405,7 +396,7 @@ def differences(
     {'x': 1, 'y': 2, 'z': 3}
     """
     level = as_level(level)
-    how: Any = {"level": level, "seed": seed, "n_resamples": n_resamples, **options}
+    how: Any = {"level": level, **options}
     named = values if isinstance(values, Mapping) else None
     if named is not None and named and all(_is_two(two) for two in named.values()):
         expect(against is None, "against", against, "None of experiments")
@@ -444,9 +435,8 @@ def differences(
     if correction == "max-t":
         good = against is None and is_two_sided
         expect(good, "correction", correction, "'holm' but for all pairs, two-sided")
-        matrix = pairwise_pvalues(
-            rows, correction="max-t", groups=groups, seed=seed, n_resamples=n_resamples
-        )
+        drawn: Any = {name: how[name] for name in ("seed", "n_resamples") if name in how}
+        matrix = pairwise_pvalues(rows, correction="max-t", groups=groups, **drawn)
         pvalues = tuple(
             max(float(matrix[i, j]), one.pvalue) for (i, j), one in zip(pairs, each, strict=True)
         )
@@ -539,16 +529,15 @@ def _corrected(each: Sequence[MeanDifference], correction: Correction) -> tuple[
     return tuple((pvalues if by is None else by(pvalues)).tolist())
 
 
-def _numbers(two: Any, groups: Any, second_groups: Any) -> tuple[Any, Any]:
+def _numbers(two: Any, groups: Any) -> tuple[Any, Any]:
     """Numbers of the groups of both, the same for the same name."""
-    if groups is None and second_groups is None:
+    if groups is None:
         return np.arange(len(two[0])), len(two[0]) + np.arange(len(two[1]))
-    expected = "groups of both, or of neither"
-    expect(groups is not None, "groups", groups, expected)
-    expect(second_groups is not None, "second_groups", second_groups, expected)
-    names = [as_names(groups, "groups"), as_names(second_groups, "second_groups")]
-    for values, name, of in zip(two, names, ("first", "second"), strict=True):
-        same_length("groups" if of == "first" else "second_groups", len(name), of, len(values))
+    good = isinstance(groups, tuple | list) and len(groups) == 2
+    expect(good, "groups", groups, "two arrays, since values are not paired")
+    names = [as_names(of, "groups") for of in groups]
+    for place, (values, name) in enumerate(zip(two, names, strict=True)):
+        same_length(f"groups[{place}]", len(name), ("first", "second")[place], len(values))
     joined = [*names[0].tolist(), *names[1].tolist()]
     number = as_groups(joined, "both", len(joined))
     return number[: len(names[0])], number[len(names[0]) :]
@@ -604,11 +593,9 @@ class _Paired:
         b: Floats,
         groups: NDArray[np.int64],
         ends: tuple[float, float] | None,
-        method: Method,
-        n_resamples: int,
-        seed: int,
+        test: Mapping[str, Any],
     ) -> None:
-        self._flips = SignFlips(a, b, groups, method, n_resamples, seed)
+        self._flips = SignFlips(a, b, groups, **test)
         sums, sizes = self._flips.sums, self._flips.sizes
         self.mean = self._flips.mean
         of_units = sums / sizes

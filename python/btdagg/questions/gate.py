@@ -16,6 +16,7 @@ from btdagg.inference.intervals import number_to_tell, of_every_look
 from btdagg.inference.population import items_of
 from btdagg.inference.quantities import NET, said_of
 from btdagg.questions.estimate import estimate
+from btdagg.questions.looks import look
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
@@ -224,9 +225,11 @@ def not_worse(
     if "by" in items.facts:  # remarks are on the items of the two
         items = items.with_remarks(items.remarks_of(np.isin(items.facts["by"], pair)))
     if sequential is not None:
-        from btdagg.questions.looks import look
-
-        return look(items, sequential, pair, margin, level, quantity, options)
+        seen = look(items, sequential, pair, margin, level, quantity, options)
+        population = options.get("population", "new")
+        return NonInferiority(
+            *pair, margin=margin, level=level, population=population, **seen._asdict()
+        )
     estimates = estimate(items, **options)
     names = [*estimates.comparable]
     for argument, name in zip(("candidate", "baseline"), pair, strict=True):

@@ -23,7 +23,6 @@ from btdagg.inference.cross_fit import calibrated, fixed, predicted_by
 from btdagg.inference.quantities import NET, main_of, quantities_of
 from btdagg.inference.sample import Population
 from btdagg.model.covariates import columns_for, known_of
-from btdagg.questions.gate import NonInferiority
 from btdagg.votes.labels import UNKNOWN_UNIT
 from btdagg.votes.table import listing
 
@@ -64,7 +63,7 @@ class Units(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Looks(SavedAsJson):
+class GateLooks(SavedAsJson):
     """A gate between two looks: its settings, and the units it has counted, in order."""
 
     FILE: ClassVar[FileFormat] = FileFormat("sequential gate", "state of a sequential gate")
@@ -97,6 +96,21 @@ class Looks(SavedAsJson):
         return cls(**fields, counted=tuple(units))
 
 
+class Look(NamedTuple):
+    """What a look found: fields of `btdagg.questions.gate.NonInferiority` that are not settings."""
+
+    quantity: str
+    estimate: float
+    lower: float
+    upper: float
+    n_items: int
+    n_labels: int
+    labels_wanted: int | None
+    items_wanted: int | None
+    remarks: tuple[Remark, ...]
+    n_looks: int
+
+
 def look(
     items: Items,
     path: str | os.PathLike[str],
@@ -105,7 +119,7 @@ def look(
     level: float,
     quantity: str | None,
     options: Mapping[str, Any],
-) -> NonInferiority:
+) -> Look:
     """Count the labels that are new, write the file, and return the bounds that hold at all looks.
 
     Parameters
@@ -155,9 +169,9 @@ def look(
     if content is None:
         largest = 1 if values.by is not None else max(map(len, units.rows))
         pool = _digest(values, units) if population == "finite" else ""
-        before = Looks(settings, largest, pool, 0, ())
+        before = GateLooks(settings, largest, pool, 0, ())
     else:
-        before = Looks.from_json(content, source=str(path))
+        before = GateLooks.from_json(content, source=str(path))
         _require_same(before, settings, values, units, str(path))
     gate = _Gate(items, units, values, before, options)
     about = [*items.origin.remarks, *gate.count()]
@@ -172,7 +186,7 @@ def look(
     now = read_whole(path) if os.path.lexists(path) else None
     forbid(now != content, f"{path}: another run has just written it; run again", "sequential")
     replace_file(path, after.to_json() + "\n")
-    return gate.result(pair, about, after.n_looks)
+    return gate.result(about, after.n_looks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +282,7 @@ def _digest(values: _Values, units: Units) -> str:
 
 
 def _require_same(
-    before: Looks, settings: Mapping[str, Any], values: _Values, units: Units, source: str
+    before: GateLooks, settings: Mapping[str, Any], values: _Values, units: Units, source: str
 ) -> None:
     for name, value in settings.items():
         kept = before.settings[name]
@@ -300,7 +314,7 @@ class _Gate:
         items: Items,
         units: Units,
         values: _Values,
-        before: Looks,
+        before: GateLooks,
         options: Mapping[str, Any],
     ) -> None:
         self.items, self.units, self.values, self.before = items, units, values, before
@@ -401,20 +415,19 @@ class _Gate:
         else:
             seen = [(self._row_of[i], k) for k, of in enumerate(self.counted) for i in of.items]
             rows, groups = np.array(seen[:n_fit]).T
-            known = known_of(items.covariates, rows, items.scale).named
-            own = {name: values[rows] for name, values in known.items()} if known else None
-            prior = self.options.get("prior", "weak")
-            of_labels = items.by_judge[rows], items.labels[rows]
-            made = calibrated(*of_labels, groups, prior, scales, own)
-            table = predicted_by(made, items.by_judge, known or None)
+            known = known_of(items.covariates, rows, items.scale)
+            columns = {of.name: items.covariates[of.name] for of in known.covariates}
+            prior, of_labels = self.options.get("prior", "weak"), items.labels[rows]
+            made = calibrated(
+                items.by_judge[rows], of_labels, groups, prior, scales, known.named or None
+            )
+            table = predicted_by(made, items.by_judge, columns or None)
         of_items = table @ self.values.of_labels
         of_units = np.array([self.values.total(of_items, rows) for rows in self.units.rows])
         self._model = n_fit, of_units
         return of_units
 
-    def result(
-        self, pair: tuple[Any, Any], about: Sequence[Remark], n_looks: int
-    ) -> NonInferiority:
+    def result(self, about: Sequence[Remark], n_looks: int) -> Look:
         """Return the bounds, and about how many labels would tell."""
         margin, level = self.before.settings["margin"], self.before.settings["level"]
         reach, error = self.values.reach, 1 - level
@@ -434,10 +447,18 @@ class _Gate:
             labels = max(math.ceil(n_units * n_labels / len(self.counted)), n_labels + 1)
             labels = min(labels, all_items) if self._is_finite else labels
             wanted, items_wanted = (labels, None) if labels <= all_items else (None, labels)
-        bounds = bets.mean, bets.low, bets.high, margin, level
-        numbers: Any = *bounds, all_items, n_labels, wanted, tuple(about)
-        numbers = *numbers, self.before.settings["population"], items_wanted, n_looks
-        return NonInferiority(*pair, self.values.quantity, *numbers)
+        return Look(
+            self.values.quantity,
+            bets.mean,
+            bets.low,
+            bets.high,
+            all_items,
+            n_labels,
+            wanted,
+            items_wanted,
+            tuple(about),
+            n_looks,
+        )
 
 
 def path_of_part(path: Path, part: str) -> Path:

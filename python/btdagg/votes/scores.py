@@ -28,7 +28,7 @@ _MEAN = "mean"
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Readable):
+class SystemScores(Readable):
     """Losses or scores of items by system.
 
     Attributes
@@ -48,7 +48,7 @@ class Scores(Readable):
     groups: NDArray[Any] | None
     remarks: tuple[Remark, ...] = ()
 
-    def shared(self, *names: str) -> Scores:
+    def shared(self, *names: str) -> SystemScores:
         """Return the items of which all of these systems have a value; by default of all."""
         names = names or self.names
         for name in names:
@@ -59,7 +59,7 @@ class Scores(Readable):
         about = (*self.remarks, remarks.left_out_items(n_out, "items lack a value of one of them"))
         groups = None if self.groups is None else self.groups[has_all]
         about = about if n_out else self.remarks
-        return Scores(tuple(names), values[:, has_all], self.items[has_all], groups, about)
+        return SystemScores(tuple(names), values[:, has_all], self.items[has_all], groups, about)
 
 
 def read_scores(
@@ -70,7 +70,7 @@ def read_scores(
     system: str | None = None,
     item: str | None = None,
     group: str | None = None,
-) -> Scores:
+) -> SystemScores:
     """Read losses or scores of items: a column for each system, or a row for each value.
 
     Parameters
@@ -120,7 +120,9 @@ def _first(table: Table, given: str | None, names: Sequence[str], argument: str)
     )
 
 
-def _wide(table: Table, systems: Sequence[str], item: str | None, group: str | None) -> Scores:
+def _wide(
+    table: Table, systems: Sequence[str], item: str | None, group: str | None
+) -> SystemScores:
     texts = [as_text(table, name) for name in dict.fromkeys((item, group)) if name is not None]
     kinds = dict.fromkeys(systems, finite_numbers)
     numbers = [of.alias(name) for name, of in zip(systems, checked(table, kinds), strict=True)]
@@ -132,10 +134,12 @@ def _wide(table: Table, systems: Sequence[str], item: str | None, group: str | N
         f"{table.source}: items repeat, such as {_repeated(names)!r}, expected a row for each",
     )
     values = frame.select(systems).to_numpy().T.astype(np.float64)
-    return Scores(tuple(systems), np.ascontiguousarray(values), np.array(names, object), groups)
+    return SystemScores(
+        tuple(systems), np.ascontiguousarray(values), np.array(names, object), groups
+    )
 
 
-def _long(table: Table, item: str, system: str, value: str, group: str | None) -> Scores:
+def _long(table: Table, item: str, system: str, value: str, group: str | None) -> SystemScores:
     columns = {"item": item, "system": system, "group": group}
     texts = [as_text(table, name).alias(as_) for as_, name in columns.items() if name is not None]
     (number,) = checked(table, {value: finite_numbers})
@@ -170,7 +174,7 @@ def _long(table: Table, item: str, system: str, value: str, group: str | None) -
         groups = _groups(of_item["group"].to_list(), names)
     n_repeated = int(np.maximum(numbers - 1, 0).sum())
     about = (remarks.averaged_rows(n_repeated),) if n_repeated else ()
-    return Scores(tuple(systems), values, np.array(names, object), groups, about)
+    return SystemScores(tuple(systems), values, np.array(names, object), groups, about)
 
 
 def _groups(groups: Sequence[str | None], names: Sequence[str]) -> NDArray[Any]:
