@@ -112,7 +112,7 @@ def test_bad_values_are_named_and_nothing_is_added():
             one.add(values, groups)
     assert one.n_items == 0
     assert np.isnan(one.mean)
-    for arguments in ({"ends": (1, 1)}, {"null": 3}, {"alternative": "more"}, {"level": 95}):
+    for arguments in ({"ends": (1, 1)}, {"null": 3.0}, {"alternative": "more"}, {"level": 95}):
         name, value = next(iter(arguments.items()))
         with refused(name, got=value):
             ConfidenceSequence(**({"ends": (-1, 1)} | arguments))

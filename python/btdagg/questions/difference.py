@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from btdagg import remarks
-from btdagg._util.errors import InputError, expect, forbid
+from btdagg._util.errors import InputError, expect
 from btdagg._util.validation import (
     as_groups,
     as_losses,
@@ -328,7 +328,8 @@ def difference(
         expect(not test, "paired", False, f"True with {listing(test)}")
         numbers = _numbers(two, groups)
         of = _Unpaired(a, b, *numbers)
-    forbid(len(np.unique(np.concatenate(numbers))) < 2, "groups has 1 group, expected at least 2")
+    n_groups = len(np.unique(np.concatenate(numbers)))
+    expect(n_groups > 1, "groups", "1 group", "at least two")
     nulls, sides = _nulls(alternative, margin, better)
     p, interval = _tested(of, alternative, nulls, sides, level)
     wins = _wins(a, b, paired)
@@ -347,7 +348,7 @@ def difference(
         effect,
         *wins,
         (len(a), len(b)),
-        len(np.unique(np.concatenate(numbers))),
+        n_groups,
         paired,
         of.method,
         tuple(of.remarks),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,13 @@ from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg.remarks import Remark
 from btdagg.votes.schema import checked, finite_numbers
-from btdagg.votes.source import ITEM_NAMES, Source, read_table
+from btdagg.votes.source import ITEM_NAMES, read_table
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from btdagg.votes.source import Source
 
     Floats = NDArray[np.float64]
 
@@ -129,10 +132,9 @@ def _wide(
     frame = table.collect(table.data.lazy().select(*texts, *numbers))
     names = frame[item].to_list() if item is not None else [*map(str, range(len(frame)))]
     groups = None if group is None else _groups(frame[group].to_list(), names)
-    forbid(
-        item is not None and len({*names}) < len(names),
-        f"{table.source}: items repeat, such as {_repeated(names)!r}, expected a row for each",
-    )
+    repeated = [name for name, n in Counter(names).items() if n > 1]
+    text = f"{table.source}: {len(repeated)} items have several rows, such as {repeated[:1]}, "
+    forbid(bool(repeated), f"{text}expected one row for each, with a column for each system")
     values = frame.select(systems).to_numpy().T.astype(np.float64)
     return SystemScores(
         tuple(systems), np.ascontiguousarray(values), np.array(names, object), groups
@@ -181,8 +183,3 @@ def _groups(groups: Sequence[str | None], names: Sequence[str]) -> NDArray[Any]:
     """Return groups, of which an item without one is its own."""
     both = zip(groups, names, strict=True)
     return np.array([f" {name}" if group is None else group for group, name in both], dtype=object)
-
-
-def _repeated(names: Sequence[str]) -> str:
-    seen: set[str] = set()
-    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
