@@ -8,6 +8,7 @@
 mod differences;
 mod exact;
 mod halves;
+mod max_t;
 mod method_sums;
 mod monte_carlo;
 mod pairs;
@@ -23,7 +24,11 @@ use crate::parallel::{Watch, for_each_part};
 use crate::{Error, Execution};
 use differences::{Differences, comparable_size};
 use exact::{Null, is_integer};
+use max_t::Steps;
+use method_sums::MethodUnits;
 use monte_carlo::MonteCarlo;
+use shared_signs::count_hits;
+use signs::{Patterns, Signs};
 
 pub use differences::{Grouping, Losses};
 
@@ -176,6 +181,62 @@ impl PermutationTest {
         symmetric(methods.len(), pairs.into_iter().zip(all))
     }
 
+    /// P-values between every two methods, corrected for multiple testing, as (methods, methods)
+    /// row by row, 1 on the diagonal: Westfall and Young's free step-down max-T.
+    ///
+    /// The statistic of a pair is the absolute sum of its units over the root of their sum of
+    /// squares. From the greatest on, each observed statistic is compared with the maximum over
+    /// its pair and those after it under the same signs, which keeps the dependence between pairs.
+    /// No p-value is less than that of a pair with a greater statistic; methods that are equal up
+    /// to rounding have 1.
+    ///
+    /// All sign patterns are enumerated if there are at most `n_resamples`, and a p-value is the
+    /// share of hits; else patterns are drawn, and it is `(hits + 1) / (n_resamples + 1)`.
+    /// [`Method::Exact`] asks for all patterns, [`Method::MonteCarlo`] for drawn ones.
+    ///
+    /// Westfall and Young, *Resampling-Based Multiple Testing* (1993), algorithm 4.1.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for less than two methods, an alternative that is not two-sided, too many
+    /// patterns to enumerate where these are asked for, and for pairs as in
+    /// [`paired`](Self::paired); [`Error::Memory`]; [`Error::Interrupted`].
+    pub fn max_t(
+        &self,
+        methods: &[Losses<'_>],
+        grouping: Option<&Grouping>,
+        execution: Execution<'_>,
+    ) -> Result<Vec<f64>, Error> {
+        if self.alternative != Alternative::TwoSided {
+            return Err(Error::input("alternative", "is one-sided", "'two-sided' for max-T"));
+        }
+        let pairs = pairs_of(methods)?;
+        for &(i, j) in &pairs {
+            comparable_size(&methods[i], &methods[j], grouping)?;
+        }
+        let units = MethodUnits::new(methods, grouping)?;
+        let steps = Steps::new(methods, &pairs, grouping, &units, execution)?;
+        let n_patterns = 1_u64.checked_shl(u32::try_from(units.n_units).unwrap_or(u32::MAX));
+        let n_patterns = n_patterns.filter(|n_patterns| *n_patterns <= self.n_resamples.get());
+        let (patterns, n_patterns, is_exact) = match (n_patterns, self.method) {
+            (None, Method::Exact) => {
+                let got =
+                    format!("of {} items or groups have too many sign patterns", units.n_units);
+                let expected = "more resamples for an exact test; Monte Carlo takes these";
+                return Err(Error::input("differences", got, expected));
+            }
+            (Some(n_patterns), Method::Auto | Method::Exact) => (Patterns::All, n_patterns, true),
+            (_, Method::Auto | Method::MonteCarlo) => {
+                let signs = Signs::new(self.seed, self.stream);
+                (Patterns::Drawn(signs), self.n_resamples.get(), false)
+            }
+        };
+        let counts = count_hits(&steps, &units, patterns, n_patterns, execution)?;
+        let share = |hits| {
+            if is_exact { to_f64(hits) / to_f64(n_patterns) } else { self.share_drawn(hits) }
+        };
+        symmetric(methods.len(), steps.p_values(&counts, share))
+    }
+
     /// `(hits + 1) / (n_resamples + 1)`: the observed signs are one of the patterns.
     fn share_drawn(&self, hits: u64) -> f64 {
         to_f64(hits + 1) / (to_f64(self.n_resamples.get()) + 1.0)
@@ -264,7 +325,6 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use super::*;
-    use crate::significance::signs::Signs;
 
     fn losses(rows: &[Vec<f64>]) -> Vec<Losses<'_>> {
         let numbered = rows.iter().enumerate();
@@ -327,11 +387,48 @@ mod tests {
         for n_resamples in [1, 63, 64, 65, 20_000] {
             let test = test(Alternative::TwoSided, n_resamples);
             let pairwise = test.pairwise(&methods, None, Execution::single()).unwrap();
+            let max_t = test.max_t(&methods, None, Execution::single()).unwrap();
             for n_threads in [2, 3, 7] {
                 let execution = Execution::threads(NonZeroUsize::new(n_threads).unwrap());
                 assert_eq!(test.pairwise(&methods, None, execution).unwrap(), pairwise);
+                assert_eq!(test.max_t(&methods, None, execution).unwrap(), max_t);
             }
         }
+    }
+
+    #[test]
+    fn max_t_of_few_items_takes_all_sign_patterns() {
+        // Statistics 3 / √3 of rows 0 and 1, 6 / √14 of 0 and 2, 3 / √5 of 1 and 2.
+        let rows = [vec![1.0, 2.0, 3.0], vec![0.0, 1.0, 2.0], vec![0.0; 3]];
+        let methods = losses(&rows);
+        let test = PermutationTest::default();
+        let found = test.max_t(&methods, None, Execution::single()).unwrap();
+        // All units have one sign: the observed signs and their mirror are the only hits of the
+        // first pair, and of the others with a unit of 0 two more.
+        assert_eq!(found, [1.0, 0.25, 0.25, 0.25, 1.0, 0.5, 0.25, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn max_t_is_refused_where_it_is_not_defined() {
+        let rows = tenths(3, 20);
+        let methods = losses(&rows);
+        let message = |test: PermutationTest, methods: &[Losses<'_>]| {
+            test.max_t(methods, None, Execution::single()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            message(test(Alternative::Less, 9), &methods),
+            "alternative is one-sided, expected 'two-sided' for max-T"
+        );
+        let two_sided = test(Alternative::TwoSided, 9);
+        assert_eq!(
+            message(two_sided, &methods[..1]),
+            "losses has 1 methods, expected at least two"
+        );
+        assert_eq!(
+            message(PermutationTest { method: Method::Exact, ..two_sided }, &methods),
+            "differences of 20 items or groups have too many sign patterns, expected more \
+             resamples for an exact test; Monte Carlo takes these"
+        );
     }
 
     #[test]
@@ -341,5 +438,6 @@ mod tests {
         let test = test(Alternative::TwoSided, 1 << 40);
         let execution = Execution::single().stop_when(&stop);
         assert_eq!(test.pairwise(&methods, None, execution), Err(Error::Interrupted));
+        assert_eq!(test.max_t(&methods, None, execution), Err(Error::Interrupted));
     }
 }
