@@ -210,6 +210,13 @@ class PermutationTest:
         groups: NDArray[np.int64] | None,
         n_threads: int,
     ) -> NDArray[np.float64]: ...
+    def max_t(
+        self,
+        /,
+        losses: NDArray[np.float64],
+        groups: NDArray[np.int64] | None,
+        n_threads: int,
+    ) -> NDArray[np.float64]: ...
 
 def grade_means(
     counts: NDArray[Any], votes: NDArray[np.float64], n_threads: int

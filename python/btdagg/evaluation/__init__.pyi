@@ -1,5 +1,6 @@
 from .bias import positional_bias as positional_bias
 from .cells import Cell as Cell
+from .cells import benjamini_hochberg as benjamini_hochberg
 from .cells import holm as holm
 from .engine import cross_scores as cross_scores
 from .metrics import Interval as Interval

@@ -15,6 +15,7 @@ from btdagg._util.errors import InputError
 from btdagg._util.readable import Readable, readable
 from btdagg.evaluation.protocol import Loss, Score, absolute_error, combine_pvalues, signed_error
 from btdagg.inference.intervals import mean_interval
+from btdagg.inference.significance import benjamini_hochberg as benjamini_hochberg
 from btdagg.inference.significance import holm as holm
 from btdagg.inference.significance import rank_clusters, statistically_tied
 from btdagg.result import Interval

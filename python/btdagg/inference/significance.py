@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from btdagg import _core
-from btdagg._util.errors import expect
+from btdagg._util.errors import expect, one_of
 from btdagg._util.validation import (
     as_groups,
     as_integer,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 Method: TypeAlias = Literal["auto", "exact", "monte-carlo"]
+Correction: TypeAlias = Literal["none", "holm", "benjamini-hochberg", "max-t"]
 
 
 class PermutationTestResult(NamedTuple):
@@ -100,6 +101,7 @@ def paired_permutation_test(
 def pairwise_pvalues(
     losses: ArrayLike,
     *,
+    correction: Correction = "none",
     method: Method = "auto",
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -112,16 +114,43 @@ def pairwise_pvalues(
     ----------
     losses : (methods, items) array of finite numbers
         Losses on the same items, one row per method; at least two methods.
+    correction : {"none", "holm", "benjamini-hochberg", "max-t"}
+        Correction for testing many pairs. ``"max-t"`` compares each pair with the largest statistic
+        of all pairs under the same signs; the other two correct the p-values, see `holm` and
+        `benjamini_hochberg`.
     method, n_resamples, seed, groups, n_threads
-        See `paired_permutation_test`, which gives the same p-values one by one.
+        See `paired_permutation_test`, which gives the same p-values one by one. With ``"max-t"``,
+        ``"exact"`` takes all ``2**n`` sign patterns of n items or groups, of which there may be at
+        most `n_resamples`; ``"auto"`` is exact if possible.
 
     Returns
     -------
     (methods, methods) array
-        Symmetric, with ones on the diagonal; not corrected for multiple testing, see `holm`.
+        Symmetric, with ones on the diagonal.
+
+    Notes
+    -----
+    Max-T is the free step-down procedure: the statistic of a pair is its absolute sum of
+    differences over the root of their sum of squares, and no p-value is less than that of a pair
+    with a greater statistic. The probability of any false alarm is at most tau, as with Holm's
+    method, which finds less where pairs depend on each other. P-values are the share of hits if all
+    sign patterns are taken, else ``(hits + 1) / (n_resamples + 1)``. Methods that are equal up to
+    rounding have 1.
+
+    References
+    ----------
+    Westfall and Young, Resampling-Based Multiple Testing (1993), algorithm 4.1.
     """
+    one_of(correction, get_args(Correction), "correction")
     test = _test("two-sided", method, n_resamples, seed)
-    return _pairwise(test, losses, groups, as_integer(n_threads, "n_threads", 1))
+    rows, group = _losses(losses, groups)
+    n_threads = as_integer(n_threads, "n_threads", 1)
+    if correction == "max-t":
+        return test.max_t(rows, group, n_threads)
+    pvalues = test.pairwise(rows, group, n_threads)
+    if correction == "holm":
+        return holm(pvalues)
+    return benjamini_hochberg(pvalues) if correction == "benjamini-hochberg" else pvalues
 
 
 def split_pvalues(
@@ -137,7 +166,9 @@ def split_pvalues(
     of_splits = [None] * len(losses) if groups is None else groups
     return np.stack(
         [
-            _pairwise(_test("two-sided", method, n_resamples, seed, number), split, group, 1)
+            _test("two-sided", method, n_resamples, seed, number).pairwise(
+                *_losses(split, group), 1
+            )
             for number, (split, group) in enumerate(zip(losses, of_splits, strict=True))
         ]
     )
@@ -157,18 +188,52 @@ def holm(pvalues: ArrayLike) -> NDArray[np.float64]:
     ----------
     Holm, A simple sequentially rejective multiple test procedure (1979).
     """
+    return _corrected(pvalues, _holm)
+
+
+def benjamini_hochberg(pvalues: ArrayLike) -> NDArray[np.float64]:
+    """Correct p-values for multiple testing by Benjamini and Hochberg's method.
+
+    Comparing with tau gives an expected share of false alarms among the alarms of at most tau, if
+    tests are independent or depend positively on each other.
+
+    Parameters
+    ----------
+    pvalues : (m,) or symmetric (methods, methods) array of numbers from 0 to 1
+        One p-value per test. In a matrix each pair of different methods is a test.
+
+    References
+    ----------
+    Benjamini and Hochberg, Controlling the false discovery rate (1995); Benjamini and Yekutieli,
+    The control of the false discovery rate in multiple testing under dependency (2001).
+    """
+    return _corrected(pvalues, _benjamini_hochberg)
+
+
+def _corrected(
+    pvalues: ArrayLike, correct: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    # `correct` takes p-values in ascending order.
     array = as_probabilities(pvalues, "pvalues")
     if array.ndim == 1:
         order = np.argsort(array, kind="stable")
-        scaled = array[order] * np.arange(len(array), 0, -1)
         corrected = np.empty_like(array)
-        corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+        corrected[order] = np.minimum(correct(array[order]), 1.0)
         return corrected
     above = np.triu_indices(len(array), 1)
     corrected = np.ones_like(array)
     if len(array) > 1:
-        corrected[above] = corrected.T[above] = holm(array[above])
+        corrected[above] = corrected.T[above] = _corrected(array[above], correct)
     return corrected
+
+
+def _holm(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.maximum.accumulate(ascending * np.arange(len(ascending), 0, -1))
+
+
+def _benjamini_hochberg(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
+    scaled = ascending * len(ascending) / np.arange(1, len(ascending) + 1)
+    return np.minimum.accumulate(scaled[::-1])[::-1]
 
 
 def rank_clusters(scores: ArrayLike, pvalues: ArrayLike, tau: float = 0.05) -> NDArray[np.int64]:
@@ -226,12 +291,12 @@ def _test(
     return _core.PermutationTest(str(alternative), str(method), n_resamples, seed, stream)
 
 
-def _pairwise(
-    test: _core.PermutationTest, losses: ArrayLike, groups: ArrayLike | None, n_threads: int
-) -> NDArray[np.float64]:
+def _losses(
+    losses: ArrayLike, groups: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
     rows = as_losses(losses, "losses", "(methods, items)")
     group = None if groups is None else as_groups(groups, "items", rows.shape[1])
-    return test.pairwise(rows, group, n_threads)
+    return rows, group
 
 
 def _significant(

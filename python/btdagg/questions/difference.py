@@ -25,6 +25,7 @@ from btdagg.inference.estimate import Estimate, jackknifed
 from btdagg.inference.intervals import number_to_tell, of_every_look
 from btdagg.inference.sign_flips import SignFlips
 from btdagg.inference.significance import (
+    Correction,
     benjamini_hochberg,
     holm,
     pairwise_pvalues,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 Question: TypeAlias = Literal["two-sided", "less", "greater", "not worse", "equivalent"]
-Correction: TypeAlias = Literal["max-t", "holm", "benjamini-hochberg", "none"]
 
 _SEQUENCE = "btdagg.ConfidenceSequence"
 _FEW = 10  # units that differ, below which it is said

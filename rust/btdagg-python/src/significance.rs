@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
-use btdagg::Error;
 use btdagg::significance::{Alternative, Grouping, Losses, Method, PermutationTest};
+use btdagg::{Error, Execution};
 use numpy::IntoPyArray;
 use numpy::ndarray::Array2;
 use pyo3::exceptions::PyValueError;
@@ -71,18 +71,44 @@ impl Test {
         groups: Option<InVector<'py, i64>>,
         n_threads: usize,
     ) -> PyResult<Matrix<'py, f64>> {
-        let (n_methods, n_items) = losses.as_array().dim();
-        let losses = &*by_rows(&losses);
-        let grouping = grouping(groups.as_ref())?;
-        let p_values = run(py, n_threads, |execution| {
-            let row = |method| &losses[method * n_items..(method + 1) * n_items];
-            let method = |number| Losses::new("losses", Some(number), row(number));
-            let methods = (0..n_methods).map(method).collect::<Result<Vec<_>, _>>()?;
-            self.0.pairwise(&methods, grouping.as_ref(), execution)
-        })?;
-        let matrix = Array2::from_shape_vec((n_methods, n_methods), p_values);
-        Ok(matrix.map_err(|error| PyValueError::new_err(error.to_string()))?.into_pyarray(py))
+        between_rows(py, &losses, groups.as_ref(), n_threads, |methods, grouping, execution| {
+            self.0.pairwise(methods, grouping, execution)
+        })
     }
+
+    /// Corrected p-values between every two rows of losses.
+    fn max_t<'py>(
+        &self,
+        py: Python<'py>,
+        losses: InMatrix<'py, f64>,
+        groups: Option<InVector<'py, i64>>,
+        n_threads: usize,
+    ) -> PyResult<Matrix<'py, f64>> {
+        between_rows(py, &losses, groups.as_ref(), n_threads, |methods, grouping, execution| {
+            self.0.max_t(methods, grouping, execution)
+        })
+    }
+}
+
+/// A (methods, methods) matrix from rows of losses.
+fn between_rows<'py>(
+    py: Python<'py>,
+    losses: &InMatrix<'py, f64>,
+    groups: Option<&InVector<'py, i64>>,
+    n_threads: usize,
+    p_values: impl Fn(&[Losses<'_>], Option<&Grouping>, Execution<'_>) -> Result<Vec<f64>, Error> + Sync,
+) -> PyResult<Matrix<'py, f64>> {
+    let (n_methods, n_items) = losses.as_array().dim();
+    let losses = &*by_rows(losses);
+    let grouping = grouping(groups)?;
+    let p_values = run(py, n_threads, |execution| {
+        let row = |method| &losses[method * n_items..(method + 1) * n_items];
+        let method = |number| Losses::new("losses", Some(number), row(number));
+        let methods = (0..n_methods).map(method).collect::<Result<Vec<_>, _>>()?;
+        p_values(&methods, grouping.as_ref(), execution)
+    })?;
+    let matrix = Array2::from_shape_vec((n_methods, n_methods), p_values);
+    Ok(matrix.map_err(|error| PyValueError::new_err(error.to_string()))?.into_pyarray(py))
 }
 
 fn grouping(groups: Option<&InVector<'_, i64>>) -> PyResult<Option<Grouping>> {

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use rustc_hash::FxBuildHasher;
 
 use super::PermutationResult;
+use super::signs::WORD;
 use crate::Error;
 use crate::error::same_length;
 use crate::index::to_f64;
@@ -16,11 +17,11 @@ const LANES: usize = 8;
 /// Losses of one method, one per item, all finite.
 #[derive(Debug, Clone, Copy)]
 pub struct Losses<'a> {
-    values: &'a [f64],
+    pub(super) values: &'a [f64],
     name: &'static str,
     method: Option<usize>,
     /// Sum of absolute values.
-    size: f64,
+    pub(super) size: f64,
 }
 
 impl<'a> Losses<'a> {
@@ -86,12 +87,23 @@ impl Grouping {
         Self { group, n_groups: places.len() }
     }
 
-    fn sums(&self, differences: &[f64]) -> Result<Vec<f64>, Error> {
+    pub(super) fn sums(&self, differences: &[f64]) -> Result<Vec<f64>, Error> {
         let mut sums = filled(0.0, self.n_groups)?;
         for (&group, &difference) in self.group.iter().zip(differences) {
             sums[group] += difference;
         }
         Ok(sums)
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.n_groups
+    }
+
+    /// Items of the largest group.
+    pub(super) fn largest(&self) -> Result<usize, Error> {
+        let mut sizes = filled(0, self.n_groups)?;
+        self.group.iter().for_each(|&group| sizes[group] += 1);
+        Ok(sizes.into_iter().max().unwrap_or(0))
     }
 
     /// First item of a group, by which errors name it.
@@ -106,7 +118,8 @@ pub(crate) struct Differences {
     pub(super) units: Vec<f64>,
     n_items: usize,
     pub(super) sum: f64,
-    size: f64,
+    /// Sum of absolute values.
+    pub(super) size: f64,
     pub(super) losses_size: f64,
 }
 
@@ -116,20 +129,13 @@ impl Differences {
         b: &Losses<'_>,
         grouping: Option<&Grouping>,
     ) -> Result<Self, Error> {
-        let n_items = a.values.len();
-        same_length(b.name, b.values.len(), n_items, a.name)?;
-        let losses_size = a.size + b.size;
-        if !losses_size.is_finite() {
-            let got = |b| format!("and {b} sum to more than the largest float");
-            return Err(a.error_with(b, None, got, "smaller losses"));
-        }
+        let losses_size = comparable_size(a, b, grouping)?;
         let mut units = collected(a.values.iter().zip(b.values).map(|(a, b)| a - b))?;
         if let Some(grouping) = grouping {
-            same_length("groups", grouping.group.len(), n_items, a.name)?;
             units = grouping.sums(&units)?;
         }
         let (sum, size) = (sum(&units, |value| value), sum(&units, f64::abs));
-        Ok(Self { units, n_items, sum, size, losses_size })
+        Ok(Self { units, n_items: a.values.len(), sum, size, losses_size })
     }
 
     /// How much two sums over signed units may differ and yet be equal but for rounding.
@@ -137,8 +143,7 @@ impl Differences {
     /// Twice what can come of the rounding of losses, differences and sums: `2⁻⁵⁰` of the sum of
     /// all `|a| + |b|`, and `2⁻⁵² (units / 64 + 16)` of the sum of absolute differences.
     pub(crate) fn tolerance(&self) -> f64 {
-        let n_words = to_f64(self.units.len().div_ceil(64) as u64);
-        4.0 * f64::EPSILON * self.losses_size + (n_words + 16.0) * f64::EPSILON * self.size
+        tolerance(self.units.len(), self.losses_size, self.size)
     }
 
     pub(crate) fn result(
@@ -154,8 +159,33 @@ impl Differences {
     }
 }
 
+/// The sum of all `|a| + |b|`, of two methods that can be compared.
+pub(super) fn comparable_size(
+    a: &Losses<'_>,
+    b: &Losses<'_>,
+    grouping: Option<&Grouping>,
+) -> Result<f64, Error> {
+    let n_items = a.values.len();
+    same_length(b.name, b.values.len(), n_items, a.name)?;
+    let losses_size = a.size + b.size;
+    if !losses_size.is_finite() {
+        let got = |b| format!("and {b} sum to more than the largest float");
+        return Err(a.error_with(b, None, got, "smaller losses"));
+    }
+    if let Some(grouping) = grouping {
+        same_length("groups", grouping.group.len(), n_items, a.name)?;
+    }
+    Ok(losses_size)
+}
+
+/// [`Differences::tolerance`] of differences of that size.
+pub(super) fn tolerance(n_units: usize, losses_size: f64, size: f64) -> f64 {
+    let n_words = to_f64(n_units.div_ceil(WORD) as u64);
+    4.0 * f64::EPSILON * losses_size + (n_words + 16.0) * f64::EPSILON * size
+}
+
 /// Sum of `term` over the values, of which several are added side by side.
-fn sum(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn sum(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
     for chunk in chunks {

@@ -34,14 +34,8 @@ pub(crate) struct Null {
 
 impl Null {
     /// Counts the units; where one is no integer, that unit and its value are the error.
-    ///
-    /// Integers are told from others where losses sum to no more than 2⁵¹, beyond which none is
-    /// taken for one.
     pub(crate) fn of(units: &[f64], losses_size: f64) -> Result<Self, (usize, f64)> {
-        let is_integer = |unit: f64| {
-            let size = unit.abs();
-            losses_size <= LARGEST && (size + ROUNDING) - ROUNDING == size
-        };
+        let is_integer = |unit| is_integer(unit, losses_size);
         // Without a branch for each unit, since nearly always all are.
         let all = units.iter().fold(true, |all, &unit| all & is_integer(unit));
         let mut numbered = units.iter().copied().enumerate();
@@ -125,6 +119,15 @@ impl Null {
         let magnitudes: Vec<i128> = self.magnitudes.iter().flat_map(repeated).collect();
         halves::upper_tail(&magnitudes, least.into())
     }
+}
+
+/// Whether a difference is an integer, of losses whose absolute values have that sum.
+///
+/// Integers are told from others where losses sum to no more than 2⁵¹, beyond which none is taken
+/// for one.
+pub(super) fn is_integer(difference: f64, losses_size: f64) -> bool {
+    let size = difference.abs();
+    losses_size <= LARGEST && (size + ROUNDING) - ROUNDING == size
 }
 
 /// The p-value of a sum on a side of 0, from the share of sign patterns whose sum is as far on the
