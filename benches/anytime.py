@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import norm
 
 import btdagg
-from btdagg.inference.anytime import Bet, Bets
+from btdagg.inference.anytime import Bet, _gains, _together
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/promises"))
 import public_votes as public
@@ -72,21 +72,23 @@ def run(job):
     groups, ends, margin, n_groups, seeds = job
     sums, sizes = np.array([g.sum() for g in groups]), np.array([len(g) for g in groups])
     truth, most = sums.sum() / sizes.sum(), sizes.max()
-    null = truth - margin
-    found = []
+    enough, found = -np.log(1 - LEVEL), []
     for seed in seeds:
         rows = np.random.default_rng(seed).integers(len(groups), size=n_groups)
-        error = 1 - LEVEL
-        bets = Bets(ends, (error, error), max(null, ends[0]))
-        shown = n_items = 0
-        for row in rows:
-            bet = Bet(sums[row], sizes[row], -most * ends[0], most * ends[1], most)
-            bets.add(bet)
-            n_items += sizes[row]
-            if not shown and bets.pvalue(0) <= error:
-                shown = n_items
-        found.append((bets.low > truth + 1e-9, bets.high < truth - 1e-9, shown))
+        bets = np.array(
+            [Bet(sums[k], sizes[k], -most * ends[0], most * ends[1], most) for k in rows]
+        )
+        # An end passes a mean when the wealth of bets against it reaches one over the error.
+        wrong = [wealth_of(bets, truth, side).max() >= enough for side in (0, 1)]
+        is_shown = wealth_of(bets, max(truth - margin, ends[0]), 0) >= enough
+        shown = np.cumsum(sizes[rows])[is_shown.argmax()] if is_shown.any() else 0
+        found.append((*wrong, shown))
     return np.array(found)
+
+
+def wealth_of(bets, mean, side):
+    """Log wealth of the bets against a mean after each group."""
+    return _together(np.cumsum(_gains(bets, mean, side), axis=0))
 
 
 def run_gate(job):

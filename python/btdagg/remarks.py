@@ -777,5 +777,10 @@ def few_differ(n_differ: int, n_units: int) -> str:
 
 
 @remark
+def items_to_tell(n_items: int, every_look: str) -> str:
+    return f"about {n_items:,} labelled items would show such a difference; {every_look}"
+
+
+@remark
 def averaged_rows(n_rows: int) -> str:
     return f"{counted(n_rows, 'row')} repeat an item of a system, whose value is their mean"

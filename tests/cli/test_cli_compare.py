@@ -90,7 +90,7 @@ def test_a_sentence_and_what_was_left_out(cli):
     )
     assert status == 0
     sentence, about = out.splitlines()
-    assert sentence == str(expected)
+    assert sentence == expected.sentence()
     assert about.startswith(
         "45 labelled items, each decided by models calibrated on 30 others; p ="
     )
@@ -100,6 +100,7 @@ def test_a_sentence_and_what_was_left_out(cli):
         "difference of these items: {:+.3f} ({:+.3f} to {:+.3f})".format(
             *expected.other_difference
         ),
+        *expected.remarks,
     ]
 
 
@@ -197,4 +198,4 @@ def test_run_says_whether_strength_helps(cli, folder, quick_commands):
         names=("whole votes", "strength"),
         protocol=CROSS_FITTED,
     )
-    assert line == str(expected)
+    assert line == expected.sentence()

@@ -365,6 +365,7 @@ WITHOUT_A_ROW = {
     "mean_absolute_error, pairwise_accuracy, krippendorff_alpha": "arrays of labels",
     "discrete_ranked_probability_score": "arrays of probabilities",
     "paired_permutation_test, pairwise_pvalues, rank_clusters": "arrays of errors",
+    "difference, differences, read_scores": "losses or scores of items, and tables of these",
     "combine_pvalues, holm, benjamini_hochberg": "p-values",
     "scores_table, sweep_table, basis_of, not_evaluated, with_error": "what evaluate returns",
     "fit_votes, plan_anchors": "counts of pairs, and a distribution of votes",

@@ -60,7 +60,8 @@ def test_swapping_the_ways_or_the_sides_mirrors_the_difference(groups):
 def test_two_methods_on_the_same_votes_have_the_numbers_of_an_evaluation():
     methods = Calibrated(), MajorityVote()
     found = compare(SAMPLE.counts, SAMPLE.counts, LABELS, methods=methods)
-    assert found.to_frame().to_dicts() == [found.as_dict() | {"remarks": ""}]
+    row = found.as_dict()
+    assert found.to_frame().to_dicts() == [row | {"remarks": "; ".join(row["remarks"])}]
     scores = evaluate(SAMPLE.counts, LABELS, aggregators=methods).cells[0]
     assert found.mae == tuple(method.interval() for method in scores.methods)
     assert found.difference == scores.lines[0]["mae_less_majority"]
@@ -90,7 +91,14 @@ def test_what_is_not_told_apart_may_still_differ():
     found = compare(*ways, labels, protocol=FEW)
     assert found.better is None
     worst = max(-found.difference.low if found.difference.mean <= 0 else found.difference.high, 0)
-    assert str(found).endswith(f" may be worse by up to {worst:.3f}")
+    assert found.sentence().endswith(f" may be worse by up to {worst:.3f}")
+    about = [remark.code for remark in found.remarks]
+    assert about == (["items-to-tell"] if found.items_wanted else [])
+    half = found.difference.mean - found.difference.low
+    if found.items_wanted:
+        assert found.items_wanted == pytest.approx(
+            60 * (half / found.difference.mean) ** 2, rel=0.3
+        )
 
 
 @pytest.mark.parametrize("names", [("a",), ("a", "b", "c"), "ab"])

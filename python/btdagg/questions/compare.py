@@ -137,15 +137,8 @@ class Comparison(Result):
         return (
             f"{verdict}, difference {abs(self.difference.mean):z.3f}, "
             f"{100 * self.level:.4g}% interval {ends[0]:z.3f} to {ends[1]:z.3f}"
-            f"{' of these items' if self.population == 'finite' else ''}{may_be}{self._further()}"
+            f"{' of these items' if self.population == 'finite' else ''}{may_be}"
         )
-
-    def _further(self) -> str:
-        n = self.items_wanted
-        if n is None:
-            return ""
-        every = of_every_look(self.level, "btdagg.ConfidenceSequence of decisions made before")
-        return f"; about {n:,} labelled items would show it, if the difference stays. {every}"
 
 
 def comparisons_table(comparisons: Sequence[Comparison]) -> ResultTable:
@@ -272,7 +265,7 @@ def compare(
     differences = [
         errors.difference(0, 1, level=level) for errors in of.values() if left < 1 - MUCH
     ]
-    return Comparison(
+    found = Comparison(
         (str(names[0]), str(names[1])),
         (new_items.interval(0, level=level), new_items.interval(1, level=level)),
         new_items.difference(0, 1, level=level),
@@ -288,6 +281,10 @@ def compare(
         population,
         differences[0] if differences else None,
     )
+    if (n_items := found.items_wanted) is None:
+        return found
+    every = of_every_look(level, "btdagg.ConfidenceSequence of the differences of new items")
+    return found.with_remarks([remarks.items_to_tell(n_items, every)])
 
 
 def about_strengths(parts: Mapping[str, Items]) -> list[Remark]:
@@ -323,7 +320,7 @@ def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[
                 f"{signs}, one-sided p = {result.pvalue / 2:.2g}; leave strength out"
             )
         ]
-    return [] if warn else [remarks.strength_compared(f"{where}{result}")]
+    return [] if warn else [remarks.strength_compared(f"{where}{result.sentence()}")]
 
 
 def _labelled(
