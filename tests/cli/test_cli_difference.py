@@ -113,6 +113,17 @@ def test_what_is_wrong_is_named(cli, words, said):
     assert said in one_line(*cli("difference", *words))
 
 
+def test_verdicts_in_words_are_ones_and_zeros(tmp_path):
+    words = ["Pass", "fail", "true", "no", "1", ""]
+    expected = [1, 0, 1, 0, 1, np.nan]
+    read = read_scores({"new": words, "old": [True, False] * 3}, systems=["new", "old"])
+    np.testing.assert_array_equal(read.values, [expected, [1, 0] * 3])
+    with pytest.raises(
+        btdagg.InputError, match="row 2, column new: got 'maybe', expected a number"
+    ):
+        read_scores({"new": ["1", "maybe"], "old": [1, 2]}, systems=["new", "old"])
+
+
 def test_an_item_is_of_one_group():
     table = {
         "item": [1, 1, 2, 2],

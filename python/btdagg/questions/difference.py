@@ -501,7 +501,7 @@ def _figure(each: Sequence[MeanDifference]) -> IntervalFigure:
     points = {" less ".join(one.names): {series: drawn(one)} for one in each}
     lower = each[0].better == "lower"
     sides = ("first better", "second better") if lower else ("second better", "first better")
-    note = f"{100 * each[0].level:.4g}% intervals, of each alone. Dashed: no difference."
+    note = f"{100 * each[0].level:.4g}% intervals, of each alone. The line is no difference."
     return IntervalFigure("differences", "Differences", note, points, (series,), series, sides, 1)
 
 

@@ -14,7 +14,7 @@ from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg.remarks import Remark
-from btdagg.votes.schema import checked, finite_numbers
+from btdagg.votes.schema import PASS_WORDS, Parser, checked, finite_numbers
 from btdagg.votes.source import ITEM_NAMES, read_table
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, require
 
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 SYSTEM_NAMES = ("system", "method", "model", "version", "experiment", "run", "judge")
 VALUE_NAMES = ("score", "loss", "value", "grade", "label")
 _MEAN = "mean"
+
+
+def scores(table: Table, column: str) -> Parser:
+    """Finite numbers, or words such as pass, false or yes as 1 and 0; empty cells are null."""
+    parser = finite_numbers(table, column)
+    words = as_text(table, column).str.strip_chars().str.to_lowercase()
+    of_word = words.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Float64)
+    value = pl.coalesce(of_word, parser.value)
+    checks = [(bad & of_word.is_null(), expected) for bad, expected in parser.checks]
+    return Parser(parser.plain, parser.is_plain, value, checks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +93,10 @@ def read_scores(
     systems : sequence of str, optional
         Columns of numbers, one for each system; rows are items.
     value, system : str, optional
-        Of a table with a row for each item and system, the columns of numbers and of names; by
+        Of a table with a row for each item and system, the columns of values and of names; by
         default the first there is of score, loss, value, grade and label, and of system, method,
-        model, version, experiment, run and judge. Several rows of an item and system count as their
-        mean.
+        model, version, experiment, run and judge. Values are numbers, or true and false, pass and
+        fail, yes and no. Several rows of an item and system count as their mean.
     item : str, optional
         Column of the items; by default ``item``, ``id`` or ``item_id``, and of a table with a
         column for each system rows.
@@ -127,7 +137,7 @@ def _wide(
     table: Table, systems: Sequence[str], item: str | None, group: str | None
 ) -> SystemScores:
     texts = [as_text(table, name) for name in dict.fromkeys((item, group)) if name is not None]
-    kinds = dict.fromkeys(systems, finite_numbers)
+    kinds = dict.fromkeys(systems, scores)
     numbers = [of.alias(name) for name, of in zip(systems, checked(table, kinds), strict=True)]
     frame = table.collect(table.data.lazy().select(*texts, *numbers))
     names = frame[item].to_list() if item is not None else [*map(str, range(len(frame)))]
@@ -144,7 +154,7 @@ def _wide(
 def _long(table: Table, item: str, system: str, value: str, group: str | None) -> SystemScores:
     columns = {"item": item, "system": system, "group": group}
     texts = [as_text(table, name).alias(as_) for as_, name in columns.items() if name is not None]
-    (number,) = checked(table, {value: finite_numbers})
+    (number,) = checked(table, {value: scores})
     rows = table.rows.select(NUMBER, *texts, number.alias(_MEAN))
     frame = table.collect(rows.filter(pl.col(_MEAN).is_not_null()).sort(NUMBER))
     for name in ("item", "system"):
