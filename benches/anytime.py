@@ -88,7 +88,7 @@ def run(job):
 
 def wealth_of(bets, mean, side):
     """Log wealth of the bets against a mean after each group."""
-    return _together(np.cumsum(_gains(bets, mean, side), axis=0))
+    return _together(np.cumsum(_gains(bets, mean, side, 1e-9), axis=0))
 
 
 def run_gate(job):

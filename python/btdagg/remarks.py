@@ -766,8 +766,8 @@ def votes_not_used() -> str:
 @remark
 def alike_differences(mean: float) -> str:
     return (
-        f"all differences are {mean:g}: that others would be so as well is not known; with ends= "
-        "the interval allows for it"
+        f"all differences are {mean:g}: that others would be so as well is not known; with the "
+        "ends that values can have (in Python ends=) the interval allows for it"
     )
 
 
@@ -779,6 +779,11 @@ def few_differ(n_differ: int, n_units: int) -> str:
 @remark
 def items_to_tell(n_items: int, every_look: str) -> str:
     return f"about {n_items:,} labelled items would show such a difference; {every_look}"
+
+
+@remark
+def incomplete_items(n_items: int) -> str:
+    return f"left out: {counted(n_items, 'item')} without a value of each"
 
 
 @remark

@@ -62,7 +62,16 @@ def test_all_pairs_of_a_long_table(cli, scores):
     assert status == 0
     assert json.loads(out) == json.loads(json.dumps(expected.as_dict()))
     status, out, _ = cli(
-        "difference", "long.jsonl", "--against", "old", "--correction", "none", "--report", "page"
+        "difference",
+        "long.jsonl",
+        "--better",
+        "lower",
+        "--against",
+        "old",
+        "--correction",
+        "none",
+        "--report",
+        "page",
     )
     assert status == 0
     assert "2 differences" in out
@@ -82,9 +91,9 @@ def test_what_is_missing_or_repeated_is_said(cli):
     frame = pl.read_ndjson("long.jsonl")
     frame = frame.filter(~((pl.col("id") == "q03") & (pl.col("experiment") == "old")))
     pl.concat([frame, frame.head(2)]).write_csv("some.csv")
-    status, _, err = cli("difference", "some.csv", "--systems", "new,old")
+    status, _, err = cli("difference", "some.csv", "--systems", "new,old", "--better", "higher")
     assert status == 0
-    assert "1 items lack a value of one of them and are left out" in err
+    assert "left out: 1 item without a value of each" in err
     assert "2 rows repeat an item of a system" in err
     with_gap = pl.read_csv("wide.csv").with_columns(
         old=pl.when(pl.col("id") == "q05").then(None).otherwise(pl.col("old"))
@@ -99,18 +108,27 @@ def test_what_is_missing_or_repeated_is_said(cli):
     [
         (("wide.csv",), "no column system or method"),
         (("wide.csv", "--systems", "new"), "two names or more"),
-        (("wide.csv", "--systems", "new,newer"), "no column system"),
+        (("wide.csv", "--systems", "new,newer"), "no column 'newer'"),
+        (("wide.csv", "--systems", "new,new"), "two names or more, each once"),
+        (("wide.csv", "--systems", "id,new"), "other columns than those of items"),
+        (("wide.csv", "--systems", "new,old", "--value", "other"), "--value is 'other'"),
         (("long.jsonl", "--systems", "new,newer"), "newer"),
         (("long.jsonl", "--against", "newest"), "newest"),
         (("long.jsonl", "--value", "id"), "a number, or nothing"),
-        (("wide.csv", "--systems", "new,id"), "a number, or nothing"),
+        (("wide.csv", "--systems", "new,old", "--item", "prompt"), "items have several rows"),
         (("long.jsonl", "--alternative", "not-worse"), "--margin is 0.0, expected above 0"),
         (("long.jsonl", "--group", "task"), "no column 'task'"),
         (("none.csv",), "none.csv"),
     ],
 )
 def test_what_is_wrong_is_named(cli, words, said):
-    assert said in one_line(*cli("difference", *words))
+    assert said in one_line(*cli("difference", *words, "--better", "higher"))
+
+
+def test_which_values_are_better_has_to_be_said(cli):
+    status, _, err = cli("difference", "wide.csv", "--systems", "new,old")
+    assert status == 2
+    assert "--better" in err
 
 
 def test_verdicts_in_words_are_ones_and_zeros(tmp_path):

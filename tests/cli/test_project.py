@@ -77,6 +77,7 @@ WITHOUT = {
     "demo": "its data are its own",
     "check": "writes the project; the files are its arguments",
     "import": "what other tools have written has its own columns",
+    "difference": "its one table is the argument",
     "batch send": "a job is a folder of its own",
     "batch list": "a job is a folder of its own",
     "batch collect": "a job is a folder of its own",

@@ -100,6 +100,17 @@ def test_it_is_saved_and_goes_on(tmp_path):
         ConfidenceSequence.load(tmp_path / "other.json")
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1e6, 1e300])
+def test_values_may_be_of_any_size(scale):
+    values = np.random.default_rng(4).choice([-1, 0, 1], 60, p=[0.1, 0.2, 0.7])
+    one = ConfidenceSequence((-1, 1)).add(values)
+    scaled = ConfidenceSequence((-scale, scale)).add(scale * values)
+    assert (scaled.low, scaled.high) == pytest.approx((scale * one.low, scale * one.high), rel=1e-5)
+    assert scaled.pvalue == pytest.approx(one.pvalue)
+    with refused("ends", got=(-1.7e308, 1.7e308)):
+        ConfidenceSequence((-1.7e308, 1.7e308))
+
+
 def test_bad_values_are_named_and_nothing_is_added():
     one = ConfidenceSequence((-1, 1), largest_group=2)
     for values, groups, said in (
@@ -132,5 +143,5 @@ def test_about_how_many_items_would_decide():
             ratios.append(forecast / decided)
     assert len(ratios) > 15
     assert 0.5 < np.median(ratios) < 2
-    assert btdagg.ConfidenceSequence((-1, 1)).add([1, 1]).items_wanted > 2
-    assert btdagg.ConfidenceSequence((-1, 1)).add([1]).items_wanted is None
+    assert btdagg.ConfidenceSequence((-1, 1)).add([1] * 5).items_wanted > 5
+    assert btdagg.ConfidenceSequence((-1, 1)).add([1] * 4).items_wanted is None

@@ -269,10 +269,10 @@ def test_a_forecast_of_labels_says_that_a_level_is_for_one_look():
     some = np.where(np.arange(1000) < 60, gold, np.nan)
     gate = not_worse(counts, some, candidate="A", baseline="B", margin=0.05)
     assert gate.labels_wanted is not None
-    assert "95% is for one look: to look again at more labels, use 97.5% in both" in gate.sentence()
+    assert "95% is for one look; a sequential gate" in gate.sentence()
     leaning = np.where(np.arange(1000) % 4 == 0, 1, some)
     step = btdagg.estimate(counts, np.where(np.isnan(some), np.nan, leaning)).sentence()
-    assert "97.5% in both" in step or "is better" in step
+    assert "95% is for one look; btdagg gate --sequential" in step or "is better" in step
     counts, gold = pairs(1000, noise=1.5)
     some = np.where(np.arange(1000) < 60, gold, np.nan)
     certificate = btdagg.certify(counts, some, agreement=0.9)

@@ -3,6 +3,8 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -172,6 +174,22 @@ def test_where_few_differ_ends_allow_for_others():
     assert np.isinf(difference([0, 0, 1], [1, 1, 1]).difference.low)
 
 
+@pytest.mark.parametrize(("n", "share"), [(20, 0.05), (50, 0.1), (100, 0.05)])
+def test_a_margin_is_not_shown_by_what_few_items_do_not_show(n, share):
+    """Values that are 1, and 0 in a share of the items that is the margin: 5% may pass."""
+    rng, asked = np.random.default_rng(0), {"better": "higher", "alternative": "not worse"}
+    for ends in (None, (0, 1)):
+        passed = 0
+        for _ in range(200):
+            first = 1.0 * (rng.random(n) >= share)
+            passed += difference(first, np.ones(n), margin=share, ends=ends, **asked).is_significant
+        assert passed / 200 <= 0.05 + 2 * 0.0154
+    same = difference(np.ones(n), np.ones(n), margin=share, **asked)
+    assert (same.pvalue, same.is_significant, same.items_wanted) == (1, False, None)
+    with_ends = difference(np.ones(n), np.ones(n), margin=0.3, ends=(0, 1), **asked)
+    assert with_ends.is_significant == (n >= 20)
+
+
 def test_many_methods_and_experiments():
     rng = np.random.default_rng(2)
     base = rng.integers(0, 3, 80)
@@ -197,6 +215,8 @@ def test_many_methods_and_experiments():
     assert of_experiments.pvalues == pytest.approx(stats.false_discovery_control(ps))
     assert len(of_experiments.significant) == sum(p <= 0.05 for p in of_experiments.pvalues)
     assert len(of_experiments.table().rows) == 3
+    for frame in (pl.DataFrame(values), pd.DataFrame(values)):
+        assert differences(frame).pvalues == found.pvalues
     for one in (found, of_experiments, found.each[0]):
         assert one.sentence() in str(one)
         assert one.as_dict()["sentence"] == one.sentence()
@@ -218,6 +238,14 @@ def test_many_methods_and_experiments():
         ({"groups": [1, 2], "paired": False}, "groups"),
         ({"ends": (1, 0), "second": [0, 1, 2]}, "ends"),
         ({"seed": -1}, "seed"),
+        ({"seeds": 1}, "seeds"),
+        ({"names": None}, "names"),
+        ({"names": ("a", "a")}, "names"),
+        ({"ends": 5}, "ends"),
+        ({"ends": (0, 1), "second": [0, 1, 2]}, "first[2]"),
+        ({"alternative": "equivalent", "margin": 1, "level": 0.4}, "level"),
+        ({"first": [1, 1, 1], "second": [2, 2, 2], "paired": False}, "first"),
+        ({"ends": (0, 2), "second": [0, 1, 2], "paired": False}, "paired"),
     ],
 )
 def test_bad_arguments_are_named(arguments, name):
@@ -237,6 +265,9 @@ def test_bad_sets_of_methods_are_named():
             "correction",
         ),
         ({"values": {"x": ([1, 2], [2, 2])}, "correction": "bonferroni"}, "correction"),
+        ({"values": {"x": ([1, 2], [2, 2])}, "groups": {"y": [1, 2]}}, "groups"),
+        ({"values": {"x": [1, 2], "y": [2, 2]}, "paired": False}, "paired"),
+        ({"values": {"x": pd.Series([1, 2], [1, 0]), "y": pd.Series([2, 2])}}, "values['y']"),
     ):
         with pytest.raises(btdagg.InputError) as caught:
             differences(**arguments)

@@ -104,7 +104,7 @@ def test_sides_are_mirrored(tmp_path):
 def test_groups_wait_until_they_are_whole_and_count_once(state):
     counts, labels = drawn(120, 120, 0.2)
     groups = np.repeat(np.arange(40), 3)
-    how = {**SIDES, "groups": groups, "sequential": state}
+    how = {**SIDES, "groups": groups, "units": groups, "sequential": state}
     some = not_worse(counts, labelled(labels, np.arange(32)), **how)
     assert some.n_labels == 30
     assert [remark.code for remark in some.remarks][:1] == ["waiting-labels"]
@@ -115,10 +115,45 @@ def test_groups_wait_until_they_are_whole_and_count_once(state):
     assert not state.with_name("x").exists()
 
 
+def test_groups_are_drawn_whole_or_refused(tmp_path):
+    """Of drawn items few groups are whole, and those the small ones."""
+    sizes = np.repeat([1, 4], 50)
+    groups = np.repeat(np.arange(100), sizes)
+    labels = np.where(sizes[groups] == 1, 1.0, -1.0)
+    counts = 4 * np.eye(3, dtype=int)[labels.astype(int) + 1]
+    known = labelled(labels, np.random.default_rng(0).permutation(len(labels))[:80])
+    how = {**SIDES, "groups": groups, "sequential": tmp_path / "gate"}
+    with pytest.raises(InputError, match="an item or a group was drawn"):
+        not_worse(counts, known, **how)
+    with pytest.raises(InputError, match="items were drawn, expected whole groups"):
+        not_worse(counts, known, **how, units=np.arange(len(labels)))
+    assert not (tmp_path / "gate").exists()
+    finite = not_worse(counts, known, **how, units=np.arange(len(labels)), population="finite")
+    assert finite.n_labels == 80
+    assert finite.lower < labels.mean() < finite.upper
+    rows = np.repeat(np.arange(len(labels)), 4)
+    votes = read_votes({"item": rows, "vote": labels[rows].astype(int)})
+    for unit, taken in (("group", True), ("item", False)):
+        gold = read_labels(
+            {
+                "item": np.arange(len(labels)),
+                "label": labels,
+                "group": groups,
+                "unit": [unit] * len(labels),
+            }
+        )
+        how = {**SIDES, "sequential": tmp_path / unit}
+        if taken:
+            assert not_worse(votes, gold, **how).estimate == pytest.approx(labels.mean())
+        else:
+            with pytest.raises(InputError, match="items were drawn, expected whole groups"):
+                not_worse(votes, gold, **how)
+
+
 def test_grades_are_compared_within_groups(state):
     counts, labels, group, system = graded(lead=0.4)
     pair = {"candidate": "new", "baseline": "old"}
-    how = {"scale": FIVE, "by": system, "groups": group, **pair, "margin": 0.2}
+    how = {"scale": FIVE, "by": system, "groups": group, "units": group, **pair, "margin": 0.2}
     gate = not_worse(counts, labels, **how, sequential=state)
     means = [
         labels[(group == g) & (system == "new")].mean()
@@ -170,6 +205,8 @@ def test_what_is_of_another_gate_is_refused_and_left_as_it_is(state, tmp_path):
         ({"level": 0.9}, "is of a gate with level 0.95, not 0.9"),
         ({"candidate": "B", "baseline": "A"}, "is of a gate with candidate 'A', not 'B'"),
         ({"population": "finite"}, "is of a gate with population 'new', not 'finite'"),
+        ({"seed": 1}, "is of a gate with seed 0, not 1"),
+        ({"foo": 1}, "foo is no option, expected one of population"),
     ):
         with pytest.raises(InputError, match=said):
             not_worse(counts, labels, **how | changed)

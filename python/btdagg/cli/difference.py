@@ -23,6 +23,10 @@ def difference(
             "and system; .csv, .tsv, .jsonl or .parquet; - is standard input.",
         ),
     ],
+    better: Annotated[
+        Literal["lower", "higher"],
+        typer.Option(help="Which values are better: lower losses, or higher scores."),
+    ],
     systems: Annotated[
         str | None,
         typer.Option(
@@ -60,9 +64,6 @@ def difference(
             show_default="group, if there is one",
         ),
     ] = None,
-    better: Annotated[
-        Literal["lower", "higher"], typer.Option(help="Which values are better.")
-    ] = "lower",
     alternative: Annotated[
         Literal["two-sided", "less", "greater", "not-worse", "equivalent"],
         typer.Option(
@@ -96,8 +97,9 @@ def difference(
     folder = reporting.open(project.project, f"Differences in {Path(table).name}")
     source = read_table(table, [])
     named = None if systems is None else [name.strip() for name in systems.split(",")]
-    expect(named is None or len(named) > 1, "systems", systems, "two names or more")
-    are_columns = named is not None and {*named} <= {*source.columns}
+    good = named is None or len({*named}) == len(named) > 1
+    expect(good, "systems", systems, "two names or more, each once")
+    are_columns = named is not None and any(name in source.columns for name in named)
     scores = read_scores(
         source,
         systems=named if are_columns else None,

@@ -31,7 +31,8 @@ _WEIGHTS = _WEIGHTS - np.log(np.exp(_WEIGHTS).sum())
 _LAG = 0.02  # of log wealth before an end is moved again
 _CLOSE = 1e-9  # of the range
 _STEPS = 100  # to where an end is moved
-_LEAST = 1e-9  # that a bet can lose
+_LEAST = 1e-9  # of the range, that a bet can lose
+_FEWEST = 5  # groups that a forecast stands on
 _MOST = 10**9  # groups that a forecast goes to
 
 
@@ -63,17 +64,25 @@ class Bets:
         self.low, self.high = ends
         with np.errstate(divide="ignore"):
             self._enough = -np.log(errors)  # log wealth below and above
-        self.groups: list[Bet] = []
+        self._least = _LEAST * (ends[1] - ends[0])
+        self._place: dict[Bet, int] = {}  # of each distinct bet, in the order of their first
+        self._numbers: list[int] = []
+        self._adds = self._size = 0.0
         # Log wealth of each share at the low end, the high end, and the null from either side.
         self._wealth = np.zeros((4, len(_SHARES)))
         self._most = np.zeros(2)  # log wealth there ever was at the null
 
     def add(self, bet: Bet) -> None:
         """Add a group."""
-        self.groups.append(bet)
+        place = self._place.setdefault(bet, len(self._place))
+        if place == len(self._numbers):
+            self._numbers.append(0)
+        self._numbers[place] += 1
+        self._adds, self._size = self._adds + bet.adds, self._size + bet.size
         one = np.array([bet])
-        gains = [_gains(one, at, side) for side, at in enumerate((self.low, self.high))]
-        gains += [_gains(one, self.null, side) for side in (0, 1)]
+        ends = enumerate((self.low, self.high))
+        gains = [_gains(one, at, side, self._least) for side, at in ends]
+        gains += [_gains(one, self.null, side, self._least) for side in (0, 1)]
         self._wealth += np.concatenate(gains)
         wealth = _together(self._wealth)
         is_new = (wealth[2:] >= self._enough) & (self._most < self._enough)
@@ -91,10 +100,14 @@ class Bets:
     @property
     def mean(self) -> float:
         """Mean of what was added, within the ends; NaN before there is any."""
-        if not self.groups:
+        if not self._numbers:
             return np.nan
-        adds, size, *_ = np.sum(self.groups, axis=0)
-        return float(min(max(adds / size, self.low), self.high))
+        return float(min(max(self._adds / self._size, self.low), self.high))
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return sum(self._numbers)
 
     def pvalue(self, side: int) -> float:
         """P-value of the null against a mean above it (0), or below it (1)."""
@@ -102,14 +115,14 @@ class Bets:
 
     def wanted(self) -> int | None:
         """About how many groups, these included, tell the mean from the null, if all goes on so."""
-        if len(self.groups) < 2:
+        if self.n_groups < _FEWEST:
             return None
         sides = [self._wanted(side) for side in (0, 1)]
         return min((n for n in sides if n is not None), default=None)
 
     def _wanted(self, side: int) -> int | None:
-        growth = _gains(np.array(self.groups), self.null, side).mean(axis=0)
-        n, few, many = len(self.groups), len(self.groups), _MOST
+        n = few = self.n_groups
+        growth, many = self._at(self.null, side) / n, _MOST
         if growth.max() <= 0 or not np.isfinite(self._enough[side]):
             return None
         wealth = self._wealth[2 + side]
@@ -154,20 +167,21 @@ class Bets:
         return float(_together(self._at(mean, side)))
 
     def _at(self, mean: float, side: int) -> Floats:
-        if not self.groups:
+        if not self._numbers:
             return np.zeros(len(_SHARES))
-        summed: Floats = _gains(np.array(self.groups), mean, side).sum(axis=0)
+        gains = _gains(np.array([*self._place]), mean, side, self._least)
+        summed: Floats = np.array(self._numbers) @ gains
         return summed
 
 
-def _gains(groups: Floats, mean: float, side: int) -> Floats:
+def _gains(groups: Floats, mean: float, side: int, least: float) -> Floats:
     """What groups, (G, 5), add to the log wealth of each share at a mean, (G, shares)."""
     adds, size, below, above, slope = groups.T
     away, most = adds - mean * size, below + mean * slope
     if side:
         away, most = -away, above - mean * slope
     # Rounding may leave a bet at its end; beyond what the mean can be still, it is lost.
-    lost = np.maximum(away / np.maximum(most, _LEAST), -1.0)
+    lost = np.maximum(away / np.maximum(most, least), -1.0)
     gains: Floats = np.log1p(np.outer(lost, _SHARES))
     return gains
 
@@ -250,13 +264,14 @@ class ConfidenceSequence(SavedAsJson, Readable):
     ) -> None:
         expect(np.shape(ends) == (2,), "ends", ends, "two numbers")
         least, greatest = (as_number(end, "ends") for end in ends)
-        expect(least < greatest, "ends", ends, "two numbers, the least first")
+        good = least < greatest and np.isfinite(greatest - least)
+        expect(good, "ends", ends, "two numbers, the least first")
         null = as_number(null, "null")
         good = least <= null <= greatest
         expect(good, "null", null, f"a number from {least:g} to {greatest:g}, the ends")
         sides = {"two-sided": (0.5, 0.5), "greater": (1.0, 0.0), "less": (0.0, 1.0)}
         expected = "'two-sided', 'less' or 'greater'"
-        expect(alternative in sides, "alternative", alternative, expected)
+        expect(alternative in [*sides], "alternative", alternative, expected)
         self.ends, self.level, self.null = (least, greatest), as_level(level), null
         self.alternative: Alternative = alternative
         self.largest_group = as_integer(largest_group, "largest_group", 1)
@@ -278,7 +293,9 @@ class ConfidenceSequence(SavedAsJson, Readable):
             Group of each, such as its prompt; all items of a group are added together. By default
             each value is a group of its own.
         """
-        array = as_losses(np.atleast_1d(np.asarray(values)), "values", "(n,)")
+        array = as_losses(np.atleast_1d(np.asarray(values, dtype=object)), "values", "(n,)")
+        if not len(array):
+            return self
         least, greatest = self.ends
         bad = np.flatnonzero(~((array >= least) & (array <= greatest)))
         if len(bad):
@@ -400,7 +417,11 @@ class ConfidenceSequence(SavedAsJson, Readable):
         sums, sizes, names = (fields.pop(name) for name in ("sums", "sizes", "names"))
         made = cls(tuple(fields.pop("ends")), **fields)
         for total, size in zip(sums, sizes, strict=True):
-            made._take(as_number(total, "sums"), as_integer(size, "sizes", 1, made.largest_group))
+            size = as_integer(size, "sizes", 1, made.largest_group)
+            least, greatest = (size * end for end in made.ends)
+            expected = f"a number from {least:g} to {greatest:g}"
+            expect(least <= as_number(total, "sums") <= greatest, "sums", total, expected)
+            made._take(total, size)
         made._names = dict.fromkeys(map(str, names))
         return made
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 Question: TypeAlias = Literal["two-sided", "less", "greater", "not worse", "equivalent"]
 
 _SEQUENCE = "btdagg.ConfidenceSequence"
+_TEST = ("method", "n_resamples", "seed")
 _FEW = 10  # units that differ, below which it is said
 
 
@@ -109,7 +110,9 @@ class MeanDifference(Result):
         first, second = self.names
         of = f"mean {self.means[0]:.4g} ({first}) against {self.means[1]:.4g} ({second})"
         ends = f"{fixed(low, signed=True)} to {fixed(high, signed=True)}"
-        if np.isinf(low):
+        if np.isinf(low) and np.isinf(high):
+            ends = "without ends, of so few"
+        elif np.isinf(low):
             ends = f"at most {fixed(high, signed=True)}"
         elif np.isinf(high):
             ends = f"at least {fixed(low, signed=True)}"
@@ -129,7 +132,8 @@ class MeanDifference(Result):
         is_first = (self.difference.mean < 0) == (self.better == "lower")
         if self.alternative == "two-sided":
             better = first if is_first else second
-            return f"{better} is better" if is_real else "no difference is shown"
+            verdict = f"{better} is better ({self.better} values are)"
+            return verdict if is_real else "no difference is shown"
         if self.alternative == "equivalent":
             what = f"{first} and {second} differ by less than {self.margin:g}"
         elif self.alternative == "not worse":
@@ -163,7 +167,9 @@ class MeanDifference(Result):
             wrong_side = abs(mean) >= self.margin
         if wrong_side or not halves:
             return None
-        return number_to_tell(min(self.n_items), max(halves), abs(mean - null))
+        n = min(self.n_items)
+        wanted = number_to_tell(n, max(halves), abs(mean - null))
+        return wanted if wanted is not None and wanted > n else None
 
     def values(self) -> dict[str, Any]:
         """Return the numbers; infinite ends as None."""
@@ -305,17 +311,24 @@ def difference(
     >>> found.pvalue, found.is_significant
     (0.03125, True)
     """
-    same_index(first=first, second=second, groups=groups) if paired else None
+    if paired:
+        same_index(first=first, second=second, groups=groups)
     a, b = (as_losses(x, name, "(n,)") for x, name in ((first, "first"), (second, "second")))
     for values, name in ((a, "first"), (b, "second")):
         expect(len(values) > 1, name, f"{counted(len(values), 'value')}", "at least two")
         _require_finite(values, name)
     questions = get_args(Question)
-    expect(alternative in questions, "alternative", alternative, f"one of {listing(questions)}")
+    expect(alternative in [*questions], "alternative", alternative, f"one of {listing(questions)}")
     expect(better in ("lower", "higher"), "better", better, "'lower' or 'higher'")
-    expect(not isinstance(names, str) and len(names) == 2, "names", names, "two names")
+    good = isinstance(names, tuple | list) and len({*map(str, names)}) == len(names) == 2
+    expect(good, "names", names, "two names that differ")
     margin, level = as_number(margin, "margin"), as_level(level)
     has_margin = alternative in ("not worse", "equivalent")
+    expect(not has_margin or level > 0.5, "level", level, f"above 0.5 for {alternative!r}")
+    for name in test:
+        expect(name in _TEST, name, test[name], f"one of {listing(_TEST)} besides")
+    if ends is not None:
+        _require_within(ends, a, b)
     expected = f"above 0 for {alternative!r}" if has_margin else f"0 for {alternative!r}"
     expect(margin > 0 if has_margin else margin == 0, "margin", margin, expected)
     two: Any = a, b
@@ -325,7 +338,11 @@ def difference(
         numbers = number, number
         of: _Paired | _Unpaired = _Paired(a, b, number, ends, test)
     else:
-        expect(not test, "paired", False, f"True with {listing(test)}")
+        given = [*test, *([] if ends is None else ["ends"])]
+        expect(not given, "paired", False, f"True with {listing(given)}")
+        constant = np.ptp(a) == 0 == np.ptp(b)
+        expected = "values that vary: of constant ones nothing tells how far off their means are"
+        expect(not constant, "first", "constant, as is second", expected)
         numbers = _numbers(two, groups)
         of = _Unpaired(a, b, *numbers)
     n_groups = len(np.unique(np.concatenate(numbers)))
@@ -369,7 +386,7 @@ def differences(
 
     Parameters
     ----------
-    values : mapping of str to (n,) array, or (methods, n) array
+    values : mapping of str to (n,) array, data frame of such columns, or (methods, n) array
         Losses or scores of methods on the same items: every two are compared. Or a mapping of the
         name of an experiment to its two arrays, ``{"prompt 7": (first, second)}``: each has items
         of its own, and its two are compared.
@@ -398,16 +415,23 @@ def differences(
     """
     level = as_level(level)
     how: Any = {"level": level, **options}
+    if hasattr(values, "columns") and hasattr(values, "__getitem__"):
+        values = {str(name): values[name] for name in values.columns}
     named = values if isinstance(values, Mapping) else None
     if named is not None and named and all(_is_two(two) for two in named.values()):
         expect(against is None, "against", against, "None of experiments")
+        if isinstance(groups, Mapping):
+            other = sorted(map(str, {*named} ^ {*groups}))
+            expected = "groups of each experiment, by its name"
+            expect(not other, "groups", listing(other), expected)
         each = []
         for name, (first, second) in named.items():
-            own = groups.get(name) if isinstance(groups, Mapping) else groups
+            own = groups[name] if isinstance(groups, Mapping) else groups
             each.append(difference(first, second, groups=own, names=_sides(name), **how))
         correction = "holm" if correction is None else correction
         expect(correction != "max-t", "correction", correction, "holm of experiments")
         return Differences(tuple(each), _corrected(each, correction), correction, level)
+    expect(how.get("paired", True), "paired", False, "True of methods on the same items")
     if named is None:
         rows = as_losses(values, "values", "(methods, items)")  # type: ignore[arg-type]
         texts = [*map(str, range(len(rows)))] if names is None else [*map(str, names)]
@@ -415,6 +439,7 @@ def differences(
     else:
         expect(names is None, "names", names, "None of a mapping, which has names")
         texts = [*map(str, named)]
+        same_index(groups=groups, **{f"values[{name!r}]": row for name, row in named.items()})
         columns = [as_losses(row, f"values[{name!r}]", "(n,)") for name, row in named.items()]
         for name, column in zip(texts, columns, strict=True):
             same_length(f"values[{name!r}]", len(column), f"values[{texts[0]!r}]", len(columns[0]))
@@ -512,6 +537,17 @@ def _require_finite(values: Floats, name: str) -> None:
         raise InputError(argument=f"{name}[{row}]", got=values[row], expected="a finite number")
 
 
+def _require_within(ends: Any, a: Floats, b: Floats) -> None:
+    expect(np.shape(ends) == (2,), "ends", ends, "two numbers")
+    least, greatest = (as_number(end, "ends") for end in ends)
+    expect(least < greatest, "ends", ends, "two numbers, the least first")
+    for values, name in ((a, "first"), (b, "second")):
+        row = int(np.argmax((values < least) | (values > greatest)))
+        good = bool(least <= values[row] <= greatest)
+        expected = f"a number from {least:g} to {greatest:g}, the ends"
+        expect(good, f"{name}[{row}]", values[row], expected)
+
+
 def _is_two(value: Any) -> bool:
     if not isinstance(value, tuple | list) or len(value) != 2:
         return False
@@ -573,14 +609,19 @@ def _tested(
             ends.append(-np.inf if is_low else np.inf)
             continue
         p = test.pvalue(null, way)
-        ps.append(p)
         end = test.end(error, way, is_low=is_low)
         inner, outer = (max, min) if is_low else (min, max)
+        # What few units show of others unseen: an end that rules out no difference keeps to the
+        # permutation test, others do not.
+        wide = test.widest(error / 2 if is_two_sided else error, is_low=is_low, null=null)
+        if null != 0:
+            p = max(p, test.widest_pvalue(null, is_low=is_low))
+            end = outer(end, wide)
         if p <= error and (test.mean > null) == is_low:
             end = inner(end, np.nextafter(null, test.mean))  # to the last bit
         else:
-            wide = test.widest(error / 2 if is_two_sided else error, is_low=is_low)
             end = outer(end, wide, null) if p > error else outer(end, wide)
+        ps.append(p)
         ends.append(end)
     return max(ps), Interval(test.mean, *map(float, ends))
 
@@ -601,17 +642,19 @@ class _Paired:
         self.mean = self._flips.mean
         of_units = sums / sizes
         least, greatest = float(of_units.min()), float(of_units.max())
-        self._is_alike = least == greatest
-        if self._is_alike and ends is not None:
-            span = as_number(ends[1], "ends") - as_number(ends[0], "ends")
-            expect(span > 0, "ends", ends, "two numbers, the least first")
-            least, greatest = -span, span
-        self._has_ends = ends is not None
+        self._is_alike, self._has_ends = least == greatest, ends is not None
+        span = float(max(a.max(), b.max()) - min(a.min(), b.min()))
+        span = span if ends is None else float(ends[1] - ends[0])
+        far = span if self._is_alike or ends is not None else max(-least, greatest)
         self._n_differ = int((of_units != 0).sum())
         columns = np.column_stack([sums, sizes])
-        self._estimate = jackknifed(
-            lambda of: of[:, 0] / of[:, 1], columns, sizes, (least, greatest)
-        )
+
+        def within(least: float, greatest: float) -> Estimate:
+            return jackknifed(lambda of: of[:, 0] / of[:, 1], columns, sizes, (least, greatest))
+
+        # Of no difference only where ends are known; of a margin as far to either side as seen.
+        self._seen = within(least, greatest) if not self._is_alike else within(-span, span)
+        self._either = within(-far, far)
 
     @property
     def method(self) -> str:
@@ -622,7 +665,7 @@ class _Paired:
         n = len(self._flips.sums)
         if self._is_alike and not self._has_ends:
             return [remarks.alike_differences(self.mean)]
-        has_few = 0 < self._n_differ < min(_FEW, n)
+        has_few = not self._is_alike and self._n_differ < min(_FEW, n)
         return [remarks.few_differ(self._n_differ, n)] if has_few else []
 
     def pvalue(self, null: float, way: Any) -> float:
@@ -631,10 +674,29 @@ class _Paired:
     def end(self, error: float, way: Any, *, is_low: bool) -> float:
         return self._flips.end(error, way, is_low=is_low)
 
-    def widest(self, error: float, *, is_low: bool) -> float:
+    def _estimates(self, null: float) -> list[Estimate]:
+        if null != 0:
+            return [self._seen, self._either]
+        return [self._seen] if self._has_ends or not self._is_alike else []
+
+    def widest(self, error: float, *, is_low: bool, null: float) -> float:
         """End of Wilson's interval on the range of the differences, each end at an error."""
-        _, low, high = self._estimate.interval(1 - 2 * error)
-        return low if is_low else high
+        ends = [of.interval(1 - 2 * error)[1 if is_low else 2] for of in self._estimates(null)]
+        if not ends:
+            return np.inf if is_low else -np.inf
+        return min(ends) if is_low else max(ends)
+
+    def widest_pvalue(self, null: float, *, is_low: bool) -> float:
+        """One-sided p-value that agrees with these ends."""
+        return max(_one_sided(of, null, is_low=is_low) for of in self._estimates(null))
+
+
+def _one_sided(estimate: Estimate, null: float, *, is_low: bool) -> float:
+    value, (least, greatest) = estimate.value, estimate.ends
+    if not least < null < greatest:  # no difference can be that
+        return 1.0 if least == greatest else float((null > value) == is_low)
+    p = estimate.pvalue(null)
+    return p / 2 if (value > null) == is_low else 1 - p / 2
 
 
 class _Unpaired:
@@ -657,19 +719,20 @@ class _Unpaired:
         self.mean = float(self._estimate.value)
 
     def pvalue(self, null: float, way: Any) -> float:
-        p = self._estimate.pvalue(null)
         if way == "two-sided":
-            return p
-        is_toward = (self.mean > null) == (way == "greater")
-        return p / 2 if is_toward else 1 - p / 2
+            return self._estimate.pvalue(null)
+        return _one_sided(self._estimate, null, is_low=way == "greater")
 
     def end(self, error: float, way: Any, *, is_low: bool) -> float:
         level = 1 - error if way == "two-sided" else 1 - 2 * error
         _, low, high = self._estimate.interval(level)
         return low if is_low else high
 
-    def widest(self, error: float, *, is_low: bool) -> float:
+    def widest(self, error: float, *, is_low: bool, null: float) -> float:
         return np.inf if is_low else -np.inf
+
+    def widest_pvalue(self, null: float, *, is_low: bool) -> float:
+        return 0.0
 
 
 def _wins(a: Floats, b: Floats, paired: bool) -> tuple[int, int, int]:

@@ -129,6 +129,8 @@ class NonInferiority(Result):
             needed = "label is" if more == 1 else "labels are"
             sentence += f"; about {more:,} more {needed} needed, {self.labels_wanted:,} in all"
             sentence += "" if self.n_looks else f"; {of_every_look(self.level, _SEQUENTIAL)}"
+        elif self.n_looks is not None and self.items_wanted is None:
+            pass  # too early to say, or nothing speaks against the margin yet
         elif self.outcome == "inconclusive":
             sentence += "; labels on all items would not be enough; add items"
             if self.items_wanted is not None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _FIRST_FIT, _NEXT_FIT = 5, 1.25  # labels of the first fit, and how they grow until another
 _WORTH = 5.0  # units that a weight of one half is worth
 _ROUNDING = 1e-9
+_OPTIONS = ("population", "model", "prior", "seed", "level")
+_SETTINGS = ("candidate", "baseline", "quantity", "margin", "level", "population", "seed")
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ class GateLooks(SavedAsJson):
             )
             for unit in fields.pop("counted")
         ]
-        return cls(**fields, counted=tuple(units))
+        settings = {name: fields["settings"][name] for name in _SETTINGS}
+        return cls(**fields | {"settings": settings, "counted": tuple(units)})
 
 
 class Look(NamedTuple):
@@ -150,6 +153,12 @@ def look(
     Estimating means of bounded random variables by betting (2023); Csillag, Struchiner and Tegoni,
     Prediction-powered e-values (2025).
     """
+    unknown = [name for name in options if name not in _OPTIONS]
+    for name in unknown:
+        expected = f"one of {listing(_OPTIONS)} for a sequential gate"
+        raise InputError(f"{name} is no option, expected {expected}", argument=name)
+    is_path = isinstance(path, str | os.PathLike) and bool(os.fspath(path))
+    expect(is_path, "sequential", path, "the path of a file")
     population = options.get("population", "new")
     expected = " or ".join(map(repr, get_args(Population)))
     expect(population in get_args(Population), "population", population, expected)
@@ -163,7 +172,7 @@ def look(
         "baseline": str(pair[1]),
         "quantity": values.quantity,
     }
-    settings |= {"margin": margin, "level": level, "population": population}
+    settings |= {"margin": margin, "level": level, "population": population, "seed": seed}
     units = _units(items, values, pair, population, seed)
     content = read_whole(path) if os.path.lexists(path) else None
     if content is None:
@@ -247,11 +256,19 @@ def _units(
     items: Items, values: _Values, pair: tuple[Any, Any], population: str, seed: int
 ) -> Units:
     of_item = items.names if items.group is None else items.group
-    if population == "finite" and values.by is None and items.group is not None:
+    number = as_groups(of_item, "counts", len(items))
+    if len(np.unique(number)) < len(number):
+        # Of items that were drawn one by one, few groups would be whole, and those the small ones.
         argument = "units" if items.facts.votes is None else "labels"
         forbid(items.sampling.units is None, UNKNOWN_UNIT, argument)
-        of_item = items.sampling.units
-    number = as_groups(of_item, "counts", len(items))
+        drawn = as_groups(items.sampling.units, "counts", len(items), "units")
+        n_both = len(np.unique(np.stack([number, drawn]), axis=1).T)
+        are_groups = n_both == int(number.max()) + 1 == int(drawn.max()) + 1
+        text = "items were drawn, expected whole groups, all of whose items get a label, for a "
+        text += "sequential gate of new items or of grades; population='finite' takes drawn items"
+        is_by_item = population == "finite" and values.by is None
+        forbid(not are_groups and not is_by_item, text, argument)
+        of_item, number = (of_item, number) if are_groups else (items.sampling.units, drawn)
     order = np.argsort(number, kind="stable")
     rows = np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
     n_without = 0
@@ -329,9 +346,7 @@ class _Gate:
 
     def count(self) -> list[Remark]:
         """Count the new units; remarks on labels that were not counted."""
-        is_labelled, drawn = self.items.is_labelled, self.items.sampling.units
-        are_items_drawn = drawn is not None and bool((drawn == self.items.names).all())
-        may_be_part = are_items_drawn and not self._is_finite
+        is_labelled = self.items.is_labelled
         before = {unit.unit: len(unit.items) for unit in self.counted}
         n_waiting = n_late = n_cut = 0
         for place, (name, rows) in enumerate(zip(self.units.names, self.units.rows, strict=True)):
@@ -339,10 +354,7 @@ class _Gate:
             if name in before:
                 n_late += len(labelled) - before[name]
                 continue
-            has_all = len(labelled) == len(rows)
-            if may_be_part and len(labelled):
-                has_all |= self.values.by is None or len({*self.values.by[labelled].tolist()}) == 2
-            if not has_all:
+            if len(labelled) < len(rows):
                 n_waiting += len(labelled)
                 continue
             if self.values.by is None and len(labelled) > self.before.largest:
@@ -447,6 +459,7 @@ class _Gate:
             labels = max(math.ceil(n_units * n_labels / len(self.counted)), n_labels + 1)
             labels = min(labels, all_items) if self._is_finite else labels
             wanted, items_wanted = (labels, None) if labels <= all_items else (None, labels)
+            wanted = None if n_labels == all_items else wanted
         return Look(
             self.values.quantity,
             bets.mean,

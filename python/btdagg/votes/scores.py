@@ -65,11 +65,13 @@ class SystemScores(Readable):
         """Return the items of which all of these systems have a value; by default of all."""
         names = names or self.names
         for name in names:
-            expect(name in self.names, "names", name, f"one of {listing(self.names)}")
+            expect(name in self.names, "systems", name, f"one of {listing(self.names)}")
         values = self.values[[self.names.index(name) for name in names]]
         has_all = ~np.isnan(values).any(axis=0)
+        text = f"no item has a value of each of {listing(names)}, expected items of all of them"
+        forbid(not has_all.any(), text, "systems")
         n_out = int((~np.isnan(values)).any(axis=0).sum() - has_all.sum())
-        about = (*self.remarks, remarks.left_out_items(n_out, "items lack a value of one of them"))
+        about = (*self.remarks, remarks.incomplete_items(n_out))
         groups = None if self.groups is None else self.groups[has_all]
         about = about if n_out else self.remarks
         return SystemScores(tuple(names), values[:, has_all], self.items[has_all], groups, about)
@@ -107,9 +109,15 @@ def read_scores(
     group = "group" if group is None and "group" in table.columns else group
     items = [name for name in ("item", *ITEM_NAMES) if name in table.columns]
     item = (items or [None])[0] if item is None else item  # type: ignore[list-item]
-    require(table, [name for name in (item, group, *(systems or ())) if name is not None])
+    columns = () if isinstance(systems, str) else systems or ()
+    require(table, [name for name in (item, group, *columns) if name is not None])
     if systems is not None:
-        forbid(len(systems) < 2, f"{len(systems)} columns, expected at least two", "systems")
+        good = not isinstance(systems, str) and len({*systems}) == len(systems) > 1
+        expect(good, "systems", systems, "two columns or more, each once")
+        for argument, got in (("value", value), ("system", system)):
+            expect(got is None, argument, got, "None with the columns of systems")
+        kept = [name for name in systems if name in (item, group)]
+        expect(not kept, "systems", listing(kept), "other columns than those of items and groups")
         return _wide(table, systems, item, group)
     system = _first(table, system, SYSTEM_NAMES, "system")
     value = _first(table, value, VALUE_NAMES, "value")
@@ -153,7 +161,11 @@ def _wide(
 
 def _long(table: Table, item: str, system: str, value: str, group: str | None) -> SystemScores:
     columns = {"item": item, "system": system, "group": group}
-    texts = [as_text(table, name).alias(as_) for as_, name in columns.items() if name is not None]
+    texts = [
+        as_text(table, name).str.strip_chars().alias(as_)
+        for as_, name in columns.items()
+        if name is not None
+    ]
     (number,) = checked(table, {value: scores})
     rows = table.rows.select(NUMBER, *texts, number.alias(_MEAN))
     frame = table.collect(rows.filter(pl.col(_MEAN).is_not_null()).sort(NUMBER))
