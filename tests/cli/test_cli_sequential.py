@@ -132,7 +132,7 @@ def test_of_two_looks_at_once_none_loses_what_the_other_counted(cli, folder):
             "not a btdagg state of a sequential gate",
         ),
         ("old.json", '{"format": "sequential gate", "version": 9}', "version 9"),
-        ("broken.json", '{"format": "sequential gate", "version": 1}', "damaged one"),
+        ("broken.json", '{"format": "sequential gate", "version": 1}', "cannot be made again"),
         ("empty.json", "", "not JSON"),
         ("folder", None, "folder"),
     ],

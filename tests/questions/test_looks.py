@@ -150,6 +150,15 @@ def test_groups_are_drawn_whole_or_refused(tmp_path):
                 not_worse(votes, gold, **how)
 
 
+def test_groups_that_are_labelled_whole_were_drawn_whole(state):
+    counts, labels = drawn(120, 120, 0.2)
+    groups = np.repeat(np.arange(40), 3)
+    how = {**SIDES, "groups": groups, "sequential": state}
+    assert not_worse(counts, labelled(labels, np.arange(32)), **how).n_labels == 30
+    with pytest.raises(InputError, match="an item or a group was drawn"):
+        not_worse(counts, labelled(labels, [*range(32), 40]), **how)
+
+
 def test_grades_are_compared_within_groups(state):
     counts, labels, group, system = graded(lead=0.4)
     pair = {"candidate": "new", "baseline": "old"}

@@ -120,11 +120,13 @@ def _not_finite(value: Any, place: str = "") -> Iterator[tuple[str, float]]:
 class FileFormat(NamedTuple):
     """A kind of file that btdagg writes, whose header has a format and a version."""
 
-    # `name` is the format, `what` what messages call it; only `version` is read.
+    # `name` is the format, `what` what messages call it; only `version` is read, and `remedy` says
+    # what to do where a file is older or damaged.
 
     name: str
     what: str
     version: int = 1
+    remedy: str = MADE_ANEW
 
     def dumps(self, fields: Mapping[str, Any], indent: int | None = None) -> str:
         """Return JSON of the header and the fields; floats keep every bit."""
@@ -167,7 +169,7 @@ class FileFormat(NamedTuple):
             hint = ""
             if isinstance(version, int) and not isinstance(version, bool):
                 is_newer = version > self.version
-                hint = "; a newer btdagg may read it" if is_newer else f"; {MADE_ANEW}"
+                hint = "; a newer btdagg may read it" if is_newer else f"; {self.remedy}"
             raise InputError(
                 f"{self.what} version {version!r}, this btdagg reads version {self.version}{hint}"
             )
@@ -175,7 +177,7 @@ class FileFormat(NamedTuple):
 
     def damaged(self, source: str, error: Exception) -> InputError:
         got = f"not a btdagg {self.what}, or a damaged one: {error}"
-        return InputError(f"{source}: {got}; {MADE_ANEW}")
+        return InputError(f"{source}: {got}; {self.remedy}")
 
 
 class SavedAsJson:

@@ -68,7 +68,11 @@ class Units(NamedTuple):
 class GateLooks(SavedAsJson):
     """A gate between two looks: its settings, and the units it has counted, in order."""
 
-    FILE: ClassVar[FileFormat] = FileFormat("sequential gate", "state of a sequential gate")
+    FILE: ClassVar[FileFormat] = FileFormat(
+        "sequential gate",
+        "state of a sequential gate",
+        remedy="take a copy of it: what was counted cannot be made again",
+    )
     INDENT: ClassVar[int | None] = None
 
     settings: dict[str, Any]
@@ -259,14 +263,13 @@ def _units(
     number = as_groups(of_item, "counts", len(items))
     if len(np.unique(number)) < len(number):
         # Of items that were drawn one by one, few groups would be whole, and those the small ones.
-        argument = "units" if items.facts.votes is None else "labels"
-        forbid(items.sampling.units is None, UNKNOWN_UNIT, argument)
-        drawn = as_groups(items.sampling.units, "counts", len(items), "units")
+        is_by_item = population == "finite" and values.by is None
+        drawn = _drawn(items, number, are_seen_whole=not is_by_item)
         n_both = len(np.unique(np.stack([number, drawn]), axis=1).T)
         are_groups = n_both == int(number.max()) + 1 == int(drawn.max()) + 1
         text = "items were drawn, expected whole groups, all of whose items get a label, for a "
         text += "sequential gate of new items or of grades; population='finite' takes drawn items"
-        is_by_item = population == "finite" and values.by is None
+        argument = "units" if items.facts.votes is None else "labels"
         forbid(not are_groups and not is_by_item, text, argument)
         of_item, number = (of_item, number) if are_groups else (items.sampling.units, drawn)
     order = np.argsort(number, kind="stable")
@@ -287,6 +290,18 @@ def _units(
     names = sorted(named, key=by_chance)
     in_order = [sorted(named[name], key=lambda row: by_chance(values.names[row])) for name in names]
     return Units(names, [np.array(of, dtype=np.int64) for of in in_order], n_without)
+
+
+def _drawn(items: Items, group: NDArray[np.int64], *, are_seen_whole: bool) -> NDArray[np.int64]:
+    """Number of the unit of each item: the group, if nobody says it and at most one is in part."""
+    if items.sampling.units is not None:
+        return as_groups(items.sampling.units, "counts", len(items), "units")
+    share = np.bincount(group, items.is_labelled) / np.bincount(group)
+    n_in_part = int(((share > 0) & (share < 1)).sum())
+    argument = "units" if items.facts.votes is None else "labels"
+    is_seen = are_seen_whole and items.has_all_groups and n_in_part <= 1
+    forbid(not is_seen, UNKNOWN_UNIT, argument)
+    return group
 
 
 def _digest(values: _Values, units: Units) -> str:
