@@ -180,7 +180,7 @@ def look(
     units = _units(items, values, pair, population, seed)
     content = read_whole(path) if os.path.lexists(path) else None
     if content is None:
-        largest = 1 if values.by is not None else max(map(len, units.rows))
+        largest = max(values.size(len(rows)) for rows in units.rows)
         pool = _digest(values, units) if population == "finite" else ""
         before = GateLooks(settings, largest, pool, 0, ())
     else:
@@ -236,6 +236,10 @@ class _Values:
         by = None if is_pairs else systems == pair[0]
         of_items = sign * (items.labels @ of_labels)
         return cls(quantity, names, counts, of_items, sign * of_labels, sign, by, reach)
+
+    def size(self, n_items: int) -> int:
+        """What a unit of so many items counts: a difference of two systems counts as one."""
+        return n_items if self.by is None else 1
 
     def total(self, of_items: Floats, rows: NDArray[np.int64]) -> float:
         """Sum over the items of a unit, or the difference of the means of its two systems."""
@@ -356,7 +360,7 @@ class _Gate:
         self._totals = [self._total_of(unit) for unit in self.counted]
         were_counted = {unit.unit for unit in self.counted}
         self._is_left = np.array([name not in were_counted for name in units.names])
-        self._sizes = {1} if values.by is not None else {*map(len, units.rows)}
+        self._sizes = [values.size(len(rows)) for rows in units.rows]
         self._model: tuple[int, Floats] | None = None  # labels that it saw, and its predictions
 
     def count(self) -> list[Remark]:
@@ -372,7 +376,7 @@ class _Gate:
             if len(labelled) < len(rows):
                 n_waiting += len(labelled)
                 continue
-            if self.values.by is None and len(labelled) > self.before.largest:
+            if self.values.size(len(labelled)) > self.before.largest:
                 labelled, n_cut = labelled[: self.before.largest], n_cut + 1
             self._count(name, place, labelled)
         about = [remarks.waiting_labels(n_waiting)] if n_waiting else []
@@ -382,13 +386,13 @@ class _Gate:
 
     def _count(self, name: str, place: int, rows: NDArray[np.int64]) -> None:
         total = self.values.total(self.values.of_items, rows)
-        size = 1.0 if self.values.by is not None else float(len(rows))
+        size = float(self.values.size(len(rows)))
         reach, largest, predicted = self.values.reach, self.before.largest, 0.0
         bet = Bet(total, size, largest * reach, largest * reach, largest)
         if self._is_finite:
             # Of those left, values less the mean come to what is known of those counted.
             n_left = int(self._is_left.sum())
-            n, summed = sum(map(self._size_of, self.counted)) / n_left, sum(self._totals) / n_left
+            n, summed = self._n_counted / n_left, sum(self._totals) / n_left
             shift = low = high = 0.0
             if (predictions := self._predictions()) is not None:
                 left = predictions[self._is_left]
@@ -398,7 +402,7 @@ class _Gate:
                     [predicted, left.max() - left.mean(), left.mean() - left.min()]
                 )
             below, above = (
-                max((m * reach + beyond) * (largest + n) / (m + n) for m in self._sizes)
+                max((m * reach + beyond) * (largest + n) / (m + n) for m in {*self._sizes})
                 for beyond in (low - summed, high + summed)
             )
             bet = Bet(total + summed - shift, size + n, below, above, largest + n)
@@ -412,8 +416,9 @@ class _Gate:
         rows = np.array([self._row_of[item] for item in unit.items], dtype=np.int64)
         return self.values.total(self.values.of_items, rows)
 
-    def _size_of(self, unit: Counted) -> int:
-        return 1 if self.values.by is not None else len(unit.items)
+    @property
+    def _n_counted(self) -> int:
+        return sum(self.values.size(len(unit.items)) for unit in self.counted)
 
     def _weight(self, spread: float) -> float:
         """Weight of predictions, from 0 to 1: the slope of values by them so far, from a half."""
@@ -460,11 +465,11 @@ class _Gate:
         reach, error = self.values.reach, 1 - level
         bets = Bets((-reach, reach), (error, error), -margin)
         all_items = sum(map(len, self.units.rows))
-        n_all = len(self.units.rows) if self.values.by is not None else all_items
+        n_all = sum(self._sizes)
         n, summed = 0, 0.0
         for unit, total in zip(self.counted, self._totals, strict=True):
             bets.add(unit.bet)
-            n, summed = n + self._size_of(unit), summed + total
+            n, summed = n + self.values.size(len(unit.items)), summed + total
             if self._is_finite:
                 rest = (n_all - n) * reach
                 bets.within((summed - rest) / n_all, (summed + rest) / n_all)
