@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import norm
 
 import btdagg
-from btdagg.inference.anytime import Bet, _gains, _together
+from btdagg.inference.anytime import _LEAST, Bet, _gains, _together
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/promises"))
 import public_votes as public
@@ -34,31 +34,20 @@ OBF = 2.040 * np.sqrt(5 / np.arange(1, 6))
 
 def streams():
     """Populations of groups by name: values of each group, and their ends."""
-    for cell in public.rb2()[:1]:
-        yield "pairs, items", [np.array([label]) for label in cell.labels.astype(float)], (-1, 1)
-    for cell in public.vicuna80()[:1]:
-        order = np.argsort(cell.groups, kind="stable")
-        parts = np.split(
-            cell.labels.astype(float)[order], np.flatnonzero(np.diff(cell.groups[order])) + 1
-        )
-        yield "pairs, prompts of unequal size", thinned(parts), (-1, 1)
-    cell = next(cell for cell in public.topical() if len(cell.points) > 2)
-    order = np.argsort(cell.groups, kind="stable")
-    parts = np.split(
-        cell.labels.astype(float)[order], np.flatnonzero(np.diff(cell.groups[order])) + 1
-    )
-    least, greatest = min(cell.label_points), max(cell.label_points)
-    yield "grades, prompts of unequal size", thinned(parts), (least, greatest)
-    cell = next(cell for cell in public.graded("rubric") if len(cell.labels) >= 200)
-    least, greatest = min(cell.label_points), max(cell.label_points)
-    yield (
-        "grades, items",
-        [np.array([label]) for label in cell.labels.astype(float)],
-        (
-            least,
-            greatest,
-        ),
-    )
+    rubric = next(cell for cell in public.graded("rubric") if len(cell.labels) >= 200)
+    topical = next(cell for cell in public.topical() if len(cell.points) > 2)
+    for name, cell, in_prompts in (
+        ("pairs, items", public.rb2()[0], False),
+        ("pairs, prompts of unequal size", public.vicuna80()[0], True),
+        ("grades, prompts of unequal size", topical, True),
+        ("grades, items", rubric, False),
+    ):
+        labels = cell.labels.astype(float)
+        points = (-1, 1) if name.startswith("pairs") else cell.label_points
+        number = cell.groups if in_prompts else np.arange(len(labels))
+        order = np.argsort(number, kind="stable")
+        parts = np.split(labels[order], np.flatnonzero(np.diff(number[order])) + 1)
+        yield name, thinned(parts) if in_prompts else parts, (min(points), max(points))
 
 
 def thinned(parts):
@@ -88,7 +77,7 @@ def run(job):
 
 def wealth_of(bets, mean, side):
     """Log wealth of the bets against a mean after each group."""
-    return _together(np.cumsum(_gains(bets, mean, side, 1e-9), axis=0))
+    return _together(np.cumsum(_gains(bets, mean, side, _LEAST), axis=0))
 
 
 def run_gate(job):

@@ -251,7 +251,8 @@ def test_many_methods_and_experiments():
 def test_bad_arguments_are_named(arguments, name):
     with pytest.raises(btdagg.InputError) as caught:
         difference(**({"first": [0, 1, 2], "second": [1, 1, 2]} | arguments))
-    assert caught.value.argument == name
+    error = caught.value
+    assert error.argument + ("" if error.row is None else f"[{error.row}]") == name
 
 
 def test_bad_sets_of_methods_are_named():

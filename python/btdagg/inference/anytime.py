@@ -10,7 +10,7 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.numbers import as_integer
 from btdagg._util.readable import Readable, readable
-from btdagg._util.validation import as_groups, as_losses, as_names, as_number
+from btdagg._util.validation import as_groups, as_losses, as_names, as_number, require_rows
 from btdagg._util.wording import counted
 from btdagg.model.intervals import as_level
 from btdagg.result import Curve, CurveFigure, Panel
@@ -121,14 +121,13 @@ class Bets:
         return min((n for n in sides if n is not None), default=None)
 
     def _wanted(self, side: int) -> int | None:
-        n = few = self.n_groups
-        growth, many = self._at(self.null, side) / n, _MOST
+        few, many = self.n_groups, _MOST
+        growth = self._at(self.null, side) / few
         if growth.max() <= 0 or not np.isfinite(self._enough[side]):
             return None
-        wealth = self._wealth[2 + side]
 
-        def is_enough(number: int) -> bool:
-            return bool(_together(wealth + (number - n) * growth) >= self._enough[side])
+        def is_enough(n_groups: int) -> bool:
+            return bool(_together(n_groups * growth) >= self._enough[side])
 
         if not is_enough(many):
             return None
@@ -297,11 +296,8 @@ class ConfidenceSequence(SavedAsJson, Readable):
         if not len(array):
             return self
         least, greatest = self.ends
-        bad = np.flatnonzero(~((array >= least) & (array <= greatest)))
-        if len(bad):
-            row = int(bad[0])
-            expected = f"a number from {least:g} to {greatest:g}, the ends"
-            raise InputError(argument=f"values[{row}]", got=array[row], expected=expected)
+        expected = f"a number from {least:g} to {greatest:g}, the ends"
+        require_rows((array >= least) & (array <= greatest), array, "values", expected)
         names: list[str] = []
         if groups is None:
             number = np.arange(len(array))

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from btdagg import remarks
-from btdagg._util.errors import InputError, expect
+from btdagg._util.errors import expect
 from btdagg._util.validation import (
     as_groups,
     as_losses,
     as_names,
     as_number,
+    require_rows,
     same_index,
     same_length,
 )
@@ -316,7 +317,7 @@ def difference(
     a, b = (as_losses(x, name, "(n,)") for x, name in ((first, "first"), (second, "second")))
     for values, name in ((a, "first"), (b, "second")):
         expect(len(values) > 1, name, f"{counted(len(values), 'value')}", "at least two")
-        _require_finite(values, name)
+        require_rows(np.isfinite(values), values, name, "a finite number")
     questions = get_args(Question)
     expect(alternative in [*questions], "alternative", alternative, f"one of {listing(questions)}")
     expect(better in ("lower", "higher"), "better", better, "'lower' or 'higher'")
@@ -347,8 +348,8 @@ def difference(
         of = _Unpaired(a, b, *numbers)
     n_groups = len(np.unique(np.concatenate(numbers)))
     expect(n_groups > 1, "groups", "1 group", "at least two")
-    nulls, sides = _nulls(alternative, margin, better)
-    p, interval = _tested(of, alternative, nulls, sides, level)
+    nulls = _nulls(alternative, margin, better)
+    p, interval = _tested(of, alternative, nulls, level)
     wins = _wins(a, b, paired)
     wins = wins if better == "lower" else wins[::-1]
     spread = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
@@ -530,22 +531,13 @@ def _figure(each: Sequence[MeanDifference]) -> IntervalFigure:
     return IntervalFigure("differences", "Differences", note, points, (series,), series, sides, 1)
 
 
-def _require_finite(values: Floats, name: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        row = int(bad[0])
-        raise InputError(argument=f"{name}[{row}]", got=values[row], expected="a finite number")
-
-
 def _require_within(ends: Any, a: Floats, b: Floats) -> None:
     expect(np.shape(ends) == (2,), "ends", ends, "two numbers")
     least, greatest = (as_number(end, "ends") for end in ends)
     expect(least < greatest, "ends", ends, "two numbers, the least first")
+    expected = f"a number from {least:g} to {greatest:g}, the ends"
     for values, name in ((a, "first"), (b, "second")):
-        row = int(np.argmax((values < least) | (values > greatest)))
-        good = bool(least <= values[row] <= greatest)
-        expected = f"a number from {least:g} to {greatest:g}, the ends"
-        expect(good, f"{name}[{row}]", values[row], expected)
+        require_rows((values >= least) & (values <= greatest), values, name, expected)
 
 
 def _is_two(value: Any) -> bool:
@@ -580,32 +572,28 @@ def _numbers(two: Any, groups: Any) -> tuple[Any, Any]:
     return number[: len(names[0])], number[len(names[0]) :]
 
 
-def _nulls(
-    alternative: Question, margin: float, better: str
-) -> tuple[tuple[float | None, float | None], tuple[bool, bool]]:
-    """Means that the low and the high end have to leave out, None without; which ends there are."""
+def _nulls(alternative: Question, margin: float, better: str) -> tuple[float | None, float | None]:
+    """Means that the low and the high end have to leave out; None where there is no such end."""
     if alternative == "two-sided":
-        return (0.0, 0.0), (True, True)
+        return 0.0, 0.0
     if alternative == "equivalent":
-        return (-margin, margin), (True, True)
+        return -margin, margin
     is_less = alternative == "less" or (alternative == "not worse" and better == "lower")
-    return ((None, margin), (False, True)) if is_less else ((-margin, None), (True, False))
+    return (None, margin) if is_less else (-margin, None)
 
 
 def _tested(
     test: _Paired | _Unpaired,
     alternative: Question,
     nulls: tuple[float | None, float | None],
-    sides: tuple[bool, bool],
     level: float,
 ) -> tuple[float, Interval]:
     error, is_two_sided = 1 - level, alternative == "two-sided"
     # The low end is of tests against higher means, the high end of those against lower ones.
     ways: Any = ("two-sided", "two-sided") if is_two_sided else ("greater", "less")
     ps, ends = [], []
-    for place, (null, is_there, way) in enumerate(zip(nulls, sides, ways, strict=True)):
-        is_low = place == 0
-        if not is_there or null is None:
+    for is_low, null, way in zip((True, False), nulls, ways, strict=True):
+        if null is None:
             ends.append(-np.inf if is_low else np.inf)
             continue
         p = test.pvalue(null, way)
@@ -647,14 +635,10 @@ class _Paired:
         span = span if ends is None else float(ends[1] - ends[0])
         far = span if self._is_alike or ends is not None else max(-least, greatest)
         self._n_differ = int((of_units != 0).sum())
-        columns = np.column_stack([sums, sizes])
-
-        def within(least: float, greatest: float) -> Estimate:
-            return jackknifed(lambda of: of[:, 0] / of[:, 1], columns, sizes, (least, greatest))
-
         # Of no difference only where ends are known; of a margin as far to either side as seen.
-        self._seen = within(least, greatest) if not self._is_alike else within(-span, span)
-        self._either = within(-far, far)
+        mean = _mean_of(sums, sizes)
+        self._seen = mean.within((-span, span) if self._is_alike else (least, greatest))
+        self._either = mean.within((-far, far))
 
     @property
     def method(self) -> str:
@@ -691,6 +675,12 @@ class _Paired:
         return max(_one_sided(of, null, is_low=is_low) for of in self._estimates(null))
 
 
+def _mean_of(sums: Any, sizes: Floats) -> Estimate:
+    """Mean of items from the sums and sizes of their groups."""
+    columns, ends = np.column_stack([sums, sizes]), (-np.inf, np.inf)
+    return jackknifed(lambda of: of[:, 0] / of[:, 1], columns, sizes, ends)
+
+
 def _one_sided(estimate: Estimate, null: float, *, is_low: bool) -> float:
     value, (least, greatest) = estimate.value, estimate.ends
     if not least < null < greatest:  # no difference can be that
@@ -712,9 +702,7 @@ class _Unpaired:
         n_groups = int(max(a_groups.max(), b_groups.max())) + 1
         for values, groups in ((a, a_groups), (b, b_groups)):
             sizes = np.bincount(groups, minlength=n_groups).astype(np.float64)
-            sums = np.column_stack([np.bincount(groups, values, n_groups), sizes])
-            ends = -np.inf, np.inf
-            means.append(jackknifed(lambda of: of[:, 0] / of[:, 1], sums, sizes, ends))
+            means.append(_mean_of(np.bincount(groups, values, n_groups), sizes))
         self._estimate: Estimate = means[0] - means[1]
         self.mean = float(self._estimate.value)
 

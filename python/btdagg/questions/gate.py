@@ -16,7 +16,7 @@ from btdagg.inference.intervals import number_to_tell, of_every_look
 from btdagg.inference.population import items_of
 from btdagg.inference.quantities import NET, said_of
 from btdagg.questions.estimate import estimate
-from btdagg.questions.looks import look
+from btdagg.questions.looks import look, require_two_of
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Result, ResultTable, Row
 from btdagg.votes.by_id import as_tables
@@ -24,7 +24,6 @@ from btdagg.votes.items import Items
 from btdagg.votes.join import require_labels
 from btdagg.votes.scale import scales_of
 from btdagg.votes.sides import UNNAMED, columns_of_systems
-from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -233,11 +232,7 @@ def not_worse(
             *pair, margin=margin, level=level, population=population, **seen._asdict()
         )
     estimates = estimate(items, **options)
-    names = [*estimates.comparable]
-    for argument, name in zip(("candidate", "baseline"), pair, strict=True):
-        expected = f"one of {listing(map(str, names))}" if names else "a value of by"
-        expect(name in names, argument, name, expected)
-    expect(candidate != baseline, "baseline", baseline, "a name other than the candidate's")
+    require_two_of(pair, [*estimates.comparable])
     quantity = estimates.main if quantity is None else quantity
     difference = estimates.compared(quantity, pair)
     most = difference.ends[1]

@@ -46,7 +46,7 @@ class Counted:
     """A unit that was counted: its items, their values, and its bet (`btdagg.inference.anytime`).
 
     `predicted` is by how much the judge's predictions of it were above those of a unit drawn at
-    random; `most` is the range of a bet.
+    random.
     """
 
     unit: str
@@ -157,10 +157,9 @@ def look(
     Estimating means of bounded random variables by betting (2023); Csillag, Struchiner and Tegoni,
     Prediction-powered e-values (2025).
     """
-    unknown = [name for name in options if name not in _OPTIONS]
-    for name in unknown:
-        expected = f"one of {listing(_OPTIONS)} for a sequential gate"
-        raise InputError(f"{name} is no option, expected {expected}", argument=name)
+    for name in options:
+        text = f"{name} is no option, expected one of {listing(_OPTIONS)} for a sequential gate"
+        forbid(name not in _OPTIONS, text, name)
     is_path = isinstance(path, str | os.PathLike) and bool(os.fspath(path))
     expect(is_path, "sequential", path, "the path of a file")
     population = options.get("population", "new")
@@ -202,6 +201,14 @@ def look(
     return gate.result(about, after.n_looks)
 
 
+def require_two_of(pair: tuple[Any, Any], names: Sequence[Any]) -> None:
+    """Check that candidate and baseline are two of the names."""
+    for argument, name in zip(("candidate", "baseline"), pair, strict=True):
+        expected = f"one of {listing(map(str, names))}" if names else "a value of by"
+        expect(name in names, argument, name, expected)
+    expect(pair[0] != pair[1], "baseline", pair[1], "a name other than the candidate's")
+
+
 @dataclass(frozen=True, eq=False)
 class _Values:
     """Values of items towards the candidate, NaN without a label, and what they are of."""
@@ -220,10 +227,7 @@ class _Values:
         of_label = quantities_of(items.label_scale)
         is_pairs, systems = items.scale.mirrored, np.asarray(items.facts.get("by", ()))
         there = [*items.origin.sides] if is_pairs else sorted({*systems.tolist()})
-        for argument, name in zip(("candidate", "baseline"), pair, strict=True):
-            expected = f"one of {listing(map(str, there))}" if there else "a value of by"
-            expect(name in there, argument, name, expected)
-        expect(pair[0] != pair[1], "baseline", pair[1], "a name other than the candidate's")
+        require_two_of(pair, there)
         quantity = main_of(items.label_scale) if quantity is None else quantity
         one_of(quantity, [NET] if is_pairs else [*of_label], "quantity")
         of_labels = np.array(of_label[quantity])

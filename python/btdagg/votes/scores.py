@@ -71,9 +71,8 @@ class SystemScores(Readable):
         text = f"no item has a value of each of {listing(names)}, expected items of all of them"
         forbid(not has_all.any(), text, "systems")
         n_out = int((~np.isnan(values)).any(axis=0).sum() - has_all.sum())
-        about = (*self.remarks, remarks.incomplete_items(n_out))
+        about = (*self.remarks, *([remarks.incomplete_items(n_out)] if n_out else []))
         groups = None if self.groups is None else self.groups[has_all]
-        about = about if n_out else self.remarks
         return SystemScores(tuple(names), values[:, has_all], self.items[has_all], groups, about)
 
 
