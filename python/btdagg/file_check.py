@@ -23,11 +23,11 @@ from btdagg.formats.results import FEEDBACK
 from btdagg.project import OPEN, is_column
 from btdagg.votes import Table, read_table
 from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_of_columns
+from btdagg.votes.own_words import NAMES_OF_SYSTEMS, are_guessed
 from btdagg.votes.scale import PASS_FAIL
-from btdagg.votes.schema import PASS_WORDS, word_of
 from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, suffix_of
 from btdagg.votes.table import listing
-from btdagg.votes.words import NAMES_OF_SYSTEMS, are_guessed
+from btdagg.votes.words import PASS_WORDS, USUAL_WORDS, word_of
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
@@ -59,14 +59,6 @@ _SCORES = re.compile(
     r"|\w*(?:relevancy|relevance|correctness|precision|recall|similarity))$"
 )
 _TURNED = re.compile("swap|flip|revers|switch|invert")  # in the name of a column of orders
-# What words surely mean; a word that is not here is left to the user.
-_SURELY = {
-    **dict.fromkeys(("a", "model_a", "model_1", "response_a", "answer_a", "left"), "A"),
-    **dict.fromkeys(("b", "model_b", "model_2", "response_b", "answer_b", "right"), "B"),
-    **dict.fromkeys(("tie", "tied", "draw", "same", "equal"), "tie"),
-    **dict.fromkeys(("error", "n/a", "na", "none", "null", "skipped", "unparsed"), "missing"),
-    **{"candidate": "A", "baseline": "B"},
-}
 _PLACES = {"1": "A", "1.5": "tie", "2": "B"}  # of AlpacaEval, whose columns are known
 # Words that need no meaning, numbers where there is a -1.
 _OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
@@ -430,7 +422,7 @@ def _meanings(
     # 0 and 1 without -1 may be the places of the responses; on a scale from -2 to 2 who knows.
     ours = _OWN | (_NUMBERS if "-1" in plain and numbers <= _NUMBERS else set())
     open_words = [word for word in words if word_of(word) not in ours]
-    sure = _SURELY | (_PLACES if names["system_a"] == "generator_1" else {})
+    sure = USUAL_WORDS | (_PLACES if names["system_a"] == "generator_1" else {})
     unknown = [word for word in open_words if word_of(word) not in sure]
     if unknown and not check.problems:
         kind = "labels" if verdict == "label" else "votes"
@@ -486,7 +478,7 @@ def _are_words(texts: set[str]) -> bool:
 
 def _is_code(table: Table, score: str, words: str) -> bool:
     """Whether each number stands for one word of pairs, and each word for one number."""
-    if not {*_texts(table, words)} - {""} <= {*_SURELY, *_OWN}:
+    if not {*_texts(table, words)} - {""} <= {*USUAL_WORDS, *_OWN}:
         return False
     pairs = table.frame.select(score, words).drop_nulls().unique()
     return pairs.height == pairs[score].n_unique() == pairs[words].n_unique()

@@ -184,7 +184,7 @@ SHOWN_BY_RESULTS = {
         "btdagg.votes.labels.OnRaters",
         "btdagg.votes.provenance.OtherValues",
         "btdagg.votes.unequal.UnequalVotes",
-        "btdagg.votes.words.GuessedNumbers",
+        "btdagg.votes.own_words.GuessedNumbers",
     ),
     "instead": "sentence(), tables(), remarks with a code, as_dict() and figure() of a Result",
 }

@@ -12,10 +12,11 @@ from btdagg.formats.content import Content, Format, ImportOptions
 from btdagg.formats.rows import HUMAN, votes_of_scores
 from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes import schema
+from btdagg.votes.own_words import VOTE, as_words, voted
 from btdagg.votes.schema import parse
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.table import Table, as_text, refuse
-from btdagg.votes.words import VOTE, as_words, voted
+from btdagg.votes.words import USUAL_WORDS
 
 # MT-Bench
 
@@ -145,12 +146,11 @@ def _arena_vote(game: Any) -> tuple[int | None, float | None]:
 _WINNERS = ("winner_model_a", "winner_model_b", "winner_tie")
 _WORDS = as_words(
     {
-        "model_a": "A",
-        "model_b": "B",
-        "tie (bothbad)": "tie",
-        "both_bad": "tie",
-        "bothbad": "tie",
-        "tie (inconsistent)": "tie",
+        word: USUAL_WORDS[word]
+        for word in (
+            *("model_a", "model_b"),
+            *("tie (bothbad)", "both_bad", "bothbad", "tie (inconsistent)"),
+        )
     }
 )
 _ITEMS = ("question_id", *ITEM_NAMES)

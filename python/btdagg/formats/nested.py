@@ -13,10 +13,9 @@ from btdagg._util.errors import forbid
 from btdagg.formats import table
 from btdagg.formats.content import Content, Format, ImportOptions
 from btdagg.formats.rows import INPUT
-from btdagg.votes.schema import PASS_WORDS
 from btdagg.votes.table import Table, listing
+from btdagg.votes.words import PASS_WORDS, USUAL_WORDS
 
-_SIDES = {"left": "A", "right": "B"}  # of two texts beside each other
 _KINDS = ("pairwise", "choices", "rating", "number")  # of results of Label Studio
 _ABOUT = ("item", "group", "task", "system_a", "system_b", "order")
 _MOST_WORDS = 8  # of a question that is no free text
@@ -34,7 +33,8 @@ def _tasks(content: Content) -> Iterator[_Answer]:
                 kind, question = result.get("type"), result.get("from_name")
                 if kind in _KINDS:
                     answer = result["value"]["selected" if kind == "pairwise" else kind]
-                    answer = _SIDES.get(answer, answer) if kind == "pairwise" else answer
+                    if kind == "pairwise" and answer in ("left", "right"):
+                        answer = USUAL_WORDS[answer]
                     yield task["id"], task["data"], task["data"], rater, question, answer
                 elif question not in (None, *content.left_out):  # relations are of no question
                     content.left_out.append(question)

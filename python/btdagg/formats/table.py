@@ -12,11 +12,12 @@ from btdagg.formats.content import Content, Format, ImportOptions
 from btdagg.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.remarks import guessed_numbers
 from btdagg.votes import schema
+from btdagg.votes.own_words import are_guessed, in_own_orders, in_own_words
 from btdagg.votes.schema import lead, parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
-from btdagg.votes.words import UNPARSABLE, are_guessed, in_own_orders, in_own_words
+from btdagg.votes.words import UNPARSABLE
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
 # Columns that are votes where no other is.

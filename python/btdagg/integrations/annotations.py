@@ -18,6 +18,7 @@ from btdagg._util.lazy import pl
 from btdagg.questions.decisions import decisions
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
+from btdagg.votes.own_words import meanings_of
 from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Scale
 from btdagg.votes.schema import Kind, Parser, parse
 from btdagg.votes.source import read_table
@@ -33,7 +34,7 @@ from btdagg.votes.table import (
     without_repeats,
 )
 from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import UNPARSABLE, meanings_of
+from btdagg.votes.words import UNPARSABLE
 
 if TYPE_CHECKING:
     from btdagg.model.davidson import DavidsonModel

@@ -20,12 +20,12 @@ from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
 from btdagg.questions.decisions import covariates_in, decided_columns
 from btdagg.votes.labels import Labels, read_labels
+from btdagg.votes.own_words import meanings_of
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
-from btdagg.votes.schema import PASS_WORDS, VOTE_WORDS
 from btdagg.votes.standings import FACTS, columns_needed
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes
-from btdagg.votes.words import meanings_of
+from btdagg.votes.words import PAIR_WORDS, PASS_WORDS
 
 with needs("inspect", "reading logs of Inspect"):
     from inspect_ai.log import (
@@ -90,7 +90,7 @@ def tally_of(votes: Iterable[ScoreVote]) -> Counter[float | None]:
 def meanings(words: Words | None, scale: Scale = PAIRS) -> Meanings:
     """Return what values mean: words of btdagg's tables, Inspect's letters, and `words`."""
     missing = {NOANSWER.lower(): None, "": None}
-    vote_words: Mapping[str, float] = VOTE_WORDS
+    vote_words: Mapping[str, float] = PAIR_WORDS
     if not scale.mirrored:
         vote_words = {word: of for word, of in _LETTERS.items() if {0, 1, of} <= {*scale.points}}
     return Meanings({**vote_words, **missing, **meanings_of(words, scale)}, scale)

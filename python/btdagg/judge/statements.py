@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from btdagg.judge.quotations import is_copied, is_quoted
-from btdagg.votes.schema import PASS_WORDS
+from btdagg.votes.words import PASS_WORDS, TIE_WORDS
 
 Kind = Literal["tag", "line", "json"]
 Scale = Literal["choice", "steps", "scores"]
@@ -21,7 +21,6 @@ Points = tuple[float, ...]
 
 # Words of a verdict
 
-_TIE_WORDS = ("tie", "tied", "same", "equal", "draw")
 _NOUNS = "response|translation|answer|option|candidate|assistant|output|text|model"
 _OPENING = r"(?:[\"'“‘«`*_(\[{<$]|\\?boxed\b|\\(?:text(?:bf|tt)?|mathrm)\b|\\){0,24}\s*"
 _CLOSING = r"\s*[\"'”’»`*_)\]}>$]{0,24}"
@@ -73,7 +72,7 @@ def words_of(
 
 
 def _words_of_choices(first: str, second: str, tie: str | None, *, is_steps: bool) -> Words:
-    points: dict[str, Points] = dict.fromkeys(_TIE_WORDS, (0, 0))
+    points: dict[str, Points] = dict.fromkeys(TIE_WORDS, (0, 0))
     if tie is not None:
         points[tie.casefold()] = (0, 0)
     points |= {first.casefold(): (1, 0), second.casefold(): (0, 1)}

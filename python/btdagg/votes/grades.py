@@ -13,9 +13,9 @@ from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import is_number
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, column_text
-from btdagg.votes.schema import PASS_WORDS, word_of
 from btdagg.votes.strength import are_counts
 from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse, require
+from btdagg.votes.words import PASS_WORDS, word_of
 
 VOTE_COLUMNS, LABEL_COLUMNS = ("vote", "score"), ("label", "grade", "score")
 """Where votes and labels are; pairs have the first of each."""

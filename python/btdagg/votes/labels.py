@@ -15,6 +15,7 @@ from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg.remarks import Remark, raters_disagree
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
+from btdagg.votes.own_words import in_own_words
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, ids, parse, votes_of
 from btdagg.votes.source import read_table, said
@@ -27,7 +28,6 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
-from btdagg.votes.words import in_own_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +13,10 @@ from btdagg._util.lazy import pl
 from btdagg.votes.scale import PAIRS as OF_PAIRS
 from btdagg.votes.scale import Scale, listed
 from btdagg.votes.table import AnyTable, Table, as_text, refuse, require
+from btdagg.votes.words import PAIR_WORDS, PASS_WORDS
 
-VOTE_WORDS = {"a": 1, "tie": 0, "same": 0, "b": -1}
-PASS_WORDS = {
-    **dict.fromkeys(("pass", "passed", "true", "yes"), 1),
-    **dict.fromkeys(("fail", "failed", "false", "no"), 0),
-}
-WHOLE = r"^\+?(-?[0-9]+)(?:\.0*)?$"
-"""What is a whole number: 1.0 and +1 are the word 1."""
 _RELATIVE, _ROUNDING = 1e-9, 1e-12  # most that rounding changes a score, and scores near 0
 _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
-
-
-def word_of(value: object) -> str:
-    """Return a word as words are compared: in lower case, whole numbers as they are counted."""
-    return re.sub(WHOLE, r"\1", str(value).strip().lower())
 
 
 class Parser(NamedTuple):
@@ -145,7 +133,7 @@ def votes(table: Table, column: str) -> Parser:
     value: pl.Expr = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(
         number.cast(pl.Int8, strict=False)
     )
-    for word, vote in VOTE_WORDS.items():
+    for word, vote in PAIR_WORDS.items():
         value = pl.when(words == word).then(pl.lit(vote, pl.Int8)).otherwise(value)
     checks = [(value.is_null() & (words != ""), "-1, 0, 1 or A, tie, B")]
     if not (kind.is_integer() or kind == pl.String):  # a cast would cut decimals and dates
@@ -161,7 +149,7 @@ def words_on(scale: Scale, meanings: Mapping[str, object] | None = None) -> dict
     names: dict[str, float] = dict(zip(scale.names, points, strict=True))
     names = dict(PASS_WORDS) if points == (0, 1) else names
     if scale.mirrored:
-        names = {word: points[side + 1] for word, side in VOTE_WORDS.items()} | names
+        names = {word: points[side + 1] for word, side in PAIR_WORDS.items()} | names
     known = {**names, "missing": ""}
     said = {word: known.get(str(of).lower(), of) for word, of in (meanings or {}).items()}
     return {str(word).strip().lower(): str(of) for word, of in {**names, **said}.items()}

@@ -27,6 +27,14 @@ from btdagg.votes.grades import VOTE_COLUMNS, refuse_grades, scale_in, with_crit
 from btdagg.votes.items import Confidences, Facts, Items
 from btdagg.votes.join import all_items, join, on_sides
 from btdagg.votes.orders import about_orders
+from btdagg.votes.own_words import (
+    about_words,
+    are_guessed,
+    in_own_orders,
+    in_own_words,
+    names_systems,
+    voted,
+)
 from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, column_text
@@ -54,14 +62,6 @@ from btdagg.votes.table import (
     refuse_duplicates,
     require,
     without_repeats,
-)
-from btdagg.votes.words import (
-    about_words,
-    are_guessed,
-    in_own_orders,
-    in_own_words,
-    names_systems,
-    voted,
 )
 
 if TYPE_CHECKING:
