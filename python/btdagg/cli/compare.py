@@ -24,7 +24,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.votes.join import remarks_on_raters
-from btdagg.votes.own_words import about_words
+from btdagg.votes.verdicts import about_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from btdagg.cli.common import (
     what_is_pooled,
 )
 from btdagg.cli.console import write_data
-from btdagg.votes.own_words import about_words
+from btdagg.votes.verdicts import about_words
 
 if TYPE_CHECKING:
     import polars as pl

@@ -29,8 +29,8 @@ from btdagg.questions.agreement import agreement
 from btdagg.report import figures
 from btdagg.result import Entry, ResultTable, Row
 from btdagg.votes.orders import about_orders
-from btdagg.votes.own_words import about_words
 from btdagg.votes.source import is_store
+from btdagg.votes.verdicts import about_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,6 @@ import polars as pl
 
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg.judge.answers import AnswerFormat
-from btdagg.votes.own_words import as_words
 from btdagg.votes.source import (
     STANDARD_INPUT,
     content_of,
@@ -31,6 +30,7 @@ from btdagg.votes.source import (
     table_in,
 )
 from btdagg.votes.table import Table, listing
+from btdagg.votes.verdicts import as_words
 
 _LINES = (".jsonl", ".ndjson")
 _HEAD = 10  # objects whose keys are looked at; the first may be a header

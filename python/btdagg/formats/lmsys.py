@@ -12,10 +12,11 @@ from btdagg.formats.content import Content, Format, ImportOptions
 from btdagg.formats.rows import HUMAN, votes_of_scores
 from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes import schema
-from btdagg.votes.own_words import VOTE, as_words, voted
-from btdagg.votes.schema import parse
+from btdagg.votes.scale import PAIRS
+from btdagg.votes.schema import checked, parse
 from btdagg.votes.source import ITEM_NAMES
 from btdagg.votes.table import Table, as_text, refuse
+from btdagg.votes.verdicts import as_words, verdicts_on
 from btdagg.votes.words import USUAL_WORDS
 
 # MT-Bench
@@ -153,6 +154,7 @@ _WORDS = as_words(
         )
     }
 )
+_VOTE = "\0vote"  # no column of a source is called that
 _ITEMS = ("question_id", *ITEM_NAMES)
 # Names under which LMSYS publishes people; other judges are models.
 _PEOPLE = r"^(arena_user_.+|(arena_user|author|expert|human|user)(_\d+)?)$"
@@ -167,14 +169,16 @@ def _read_pairs(content: Content, options: ImportOptions) -> tuple[pl.DataFrame,
     table = content.table()
     if "winner" in table.columns:
         meanings = {**_WORDS, **as_words(options.words)}
-        table = voted(table, "winner", meanings, ("model_a", "model_b"))
+        by_name = verdicts_on(PAIRS, meanings, systems=("model_a", "model_b"))
+        (vote,) = checked(table, {"winner": by_name})
+        table = table.with_columns([vote.alias(_VOTE)])
     else:
         table = _of_flags(table)
     question = next((name for name in _ITEMS if name in table.columns), "question_id")
     names = {"group": question, "system_a": "model_a", "system_b": "model_b"}
     names |= {name: name for name in ("judge", "turn", "language") if name in table.columns}
     columns = [as_text(table, column).alias(name) for name, column in names.items()]
-    votes = Table(table.rows.select("\0row", *columns, pl.col(VOTE).alias("vote")), table.source)
+    votes = Table(table.rows.select("\0row", *columns, pl.col(_VOTE).alias("vote")), table.source)
     kinds = dict.fromkeys(("group", "system_a", "system_b"), schema.groups)
     frame = parse(votes, kinds).frame.with_columns(order=pl.lit("AB"))
     if "judge" not in frame:
@@ -193,7 +197,7 @@ def _of_flags(table: Table) -> Table:
         "winner_tie",
         "a 1 in exactly one of the three columns",
     )
-    return table.with_columns([(flags[0] - flags[1]).cast(pl.Int8).alias(VOTE)])
+    return table.with_columns([(flags[0] - flags[1]).cast(pl.Int8).alias(_VOTE)])
 
 
 FORMATS = (

@@ -12,11 +12,11 @@ import polars as pl
 
 from btdagg._util.wording import counted
 from btdagg.judge.answers import AnswerFormat, parse_verdict
-from btdagg.votes.own_words import grade_words
 from btdagg.votes.scale import listed
 from btdagg.votes.schema import LABELS, VOTES, lead
 from btdagg.votes.strength import PROBABILITIES
 from btdagg.votes.table import Table, refuse, refuse_duplicates, without_repeats
+from btdagg.votes.verdicts import grade_words
 from btdagg.votes.words import PASS_WORDS
 
 if TYPE_CHECKING:

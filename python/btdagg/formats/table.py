@@ -12,11 +12,12 @@ from btdagg.formats.content import Content, Format, ImportOptions
 from btdagg.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.remarks import guessed_numbers
 from btdagg.votes import schema
-from btdagg.votes.own_words import are_guessed, in_own_orders, in_own_words
+from btdagg.votes.scale import PAIRS
 from btdagg.votes.schema import lead, parse, parse_column
 from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
+from btdagg.votes.verdicts import are_guessed, verdicts_on, with_orders
 from btdagg.votes.words import UNPARSABLE
 
 VERDICTS = ("vote", "label", "answer", "score", "score_a")
@@ -68,8 +69,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         return _grades(table, graded, mapped), remark
     verdict = _verdict(table, mapped)
     _require_items(table, verdict, options)
-    if options.order:
-        table = in_own_orders(table, options.order)
+    table = with_orders(table, options.order)
     added: dict[str, pl.Expr | pl.Series] = {}
     if verdict == "answer":
         votes, remark = _answers(table, options)
@@ -82,7 +82,7 @@ def _read(content: Content, options: ImportOptions) -> tuple[pl.DataFrame, str |
         blank = words.fill_null("").str.strip_chars() == ""
         status = pl.when(blank).then(pl.lit("empty")).alias(_STATUS)
         table = table.with_columns([words.alias("vote"), status])
-        table = in_own_words(table, options.words)
+        table = parse(table, {"vote": verdicts_on(PAIRS, options.words)})
         added = {"vote": pl.col("vote"), "status": pl.col(_STATUS)}
     dropped = {"vote", "label", "answer"} | ({"margin"} if verdict == "score_a" else set())
     names = [name for name in (*KINDS, *mapped) if name in table.columns]

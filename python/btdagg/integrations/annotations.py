@@ -18,7 +18,6 @@ from btdagg._util.lazy import pl
 from btdagg.questions.decisions import decisions
 from btdagg.votes import schema
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.own_words import meanings_of
 from btdagg.votes.scale import PAIRS, PAIRWISE, POINTWISE, Scale
 from btdagg.votes.schema import Kind, Parser, parse
 from btdagg.votes.source import read_table
@@ -33,6 +32,7 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
+from btdagg.votes.verdicts import meanings_of, verdicts_on
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import UNPARSABLE
 
@@ -331,7 +331,7 @@ def _chosen(
     said = meanings_of(words, scale).items()
     meant = word.str.to_lowercase().replace({of: "" if v is None else str(v) for of, v in said})
     table = table.with_columns([*added, word.alias(_WORD), meant.alias(_VOTE)])
-    return table.with_columns([schema.votes_of(scale)(table, _VOTE).value.alias(_VOTE)])
+    return table.with_columns([verdicts_on(scale, strict=False)(table, _VOTE).value.alias(_VOTE)])
 
 
 def _without_words(table: Table) -> Table:

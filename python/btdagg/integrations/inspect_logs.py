@@ -20,10 +20,10 @@ from btdagg.model.grades import GradeModel
 from btdagg.online.rule import StoppingRule
 from btdagg.questions.decisions import covariates_in, decided_columns
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.own_words import meanings_of
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale
 from btdagg.votes.standings import FACTS, columns_needed
 from btdagg.votes.table import listing
+from btdagg.votes.verdicts import meanings_of
 from btdagg.votes.votes import Votes, read_votes
 from btdagg.votes.words import PAIR_WORDS, PASS_WORDS
 

@@ -18,11 +18,11 @@ from btdagg.questions.decisions import decisions
 from btdagg.votes.grades import scales_in, stated_scale
 from btdagg.votes.join import labels_of
 from btdagg.votes.labels import Labels, read_labels
-from btdagg.votes.own_words import SHOWN
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.source import parts_of_column, read_table, read_tables, said
 from btdagg.votes.table import NUMBER, Table
 from btdagg.votes.votes import Votes, read_votes
+from btdagg.votes.words import SHOWN
 
 if TYPE_CHECKING:
     from btdagg.votes.source import Source

@@ -36,9 +36,9 @@ from btdagg.votes.items import Items
 from btdagg.votes.join import join, labels_of, remarks_on_raters, require_labels, with_task
 from btdagg.votes.labels import Labels
 from btdagg.votes.orders import about_orders
-from btdagg.votes.own_words import about_words
 from btdagg.votes.scale import scales_of
 from btdagg.votes.table import text
+from btdagg.votes.verdicts import about_words
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import is_number
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, column_text
 from btdagg.votes.strength import are_counts
-from btdagg.votes.table import AnyTable, Table, as_text, listing, refuse, require
-from btdagg.votes.words import PASS_WORDS, word_of
+from btdagg.votes.table import NUMBER, AnyTable, Table, as_text, listing, require
+from btdagg.votes.words import MISSING, PASS_WORDS, word_of
 
 VOTE_COLUMNS, LABEL_COLUMNS = ("vote", "score"), ("label", "grade", "score")
 """Where votes and labels are; pairs have the first of each."""
@@ -70,18 +70,12 @@ def scale_in(
             )
         return PAIRS
     if not are_grades and not {*_OF_PAIRS[first]}.isdisjoint(table.columns):
-        kind, of_labels = table.schema.get(first), first == "label"
-        is_read = kind is not None and (kind == pl.String or kind.is_numeric())
-        if not is_read and not (of_labels and kind == pl.Boolean):
+        if first not in table.columns or (first == "vote" and table.schema[first] == pl.Boolean):
             return PAIRS
-        # The first vote mostly tells, without a look at the others; labels are few.
-        begin = table.data.lazy().drop_nulls(first).slice(0, None if of_labels else 1)
-        texts = {*_meanings(table.with_data(begin), first, words)}
-        if any(map(_is_beyond, texts)) and _are_grades(table, first, words):
+        if _are_grades(table, first, words):
             raise _not_said(table, first, words, argument, judged)
-        if not texts or not texts <= {*PASS_WORDS}:
-            return PAIRS
-        return PASS_FAIL if {*_meanings(table, first, words)} <= {*PASS_WORDS} else PAIRS
+        meanings = {*_meanings(table, first, words)}
+        return PASS_FAIL if meanings and meanings <= {*PASS_WORDS} else PAIRS
     if {*columns}.isdisjoint(table.columns):
         require(table, [first], "columns")
     column = next(name for name in columns if name in table.columns)
@@ -133,7 +127,8 @@ def scale_of_columns(table: Table) -> Scale | None:
 
 def stated_scale(table: Table) -> Scale | None:
     """Return the scale that a column `grades` says, if there is one."""
-    scales: list[Any] = sorted(_texts_in(table, "grades")) if "grades" in table.columns else []
+    texts = table.texts("grades")["text"] if "grades" in table.columns else ()
+    scales: list[Any] = sorted(filter(None, texts))
     forbid(
         len(scales) > 1,
         f"{table.source}: grades are on several scales, {listing(scales)}; expected one",
@@ -177,11 +172,11 @@ def _is_beyond(text: str) -> bool:
 def _are_grades(table: Table, column: str, words: Mapping[str, object] | None) -> bool:
     # Whether a tenth of the rows, and not one alone, are off the scale of pairs: fewer are slips.
     said = {word_of(word) for word in words or ()}
-    text = as_text(table, column).str.strip_chars().str.to_lowercase()
-    rows = table.data.lazy().select(text=text).drop_nulls().filter(pl.col("text") != "")
-    numbers = dict(table.collect(rows.group_by("text").len()).iter_rows())
-    beyond = sum(n for text, n in numbers.items() if _is_beyond(text) and word_of(text) not in said)
-    return bool(beyond > 1 and 10 * beyond >= sum(numbers.values()))
+    numbers = table.texts(column).filter(pl.col("text").fill_null("") != "")
+    beyond = numbers["text"].map_elements(_is_beyond, pl.Boolean)
+    beyond &= ~numbers["text"].map_elements(word_of, pl.String).is_in([*said])
+    n_beyond = numbers["rows"].filter(beyond).sum()
+    return bool(n_beyond > 1 and 10 * n_beyond >= numbers["rows"].sum())
 
 
 def are_means(numbers: Iterable[float], scale: Scale) -> bool:
@@ -227,24 +222,18 @@ def _not_said(
 
 
 def _points_in(table: Table, column: str, words: Mapping[str, object] | None) -> list[float]:
-    points, bad = set(), []
+    points = set()
     for meaning, text in _meanings(table, column, words).items():
         try:
             points.add(float(_PASSES.get(meaning, meaning)))
         except ValueError:
-            bad += [text] if meaning != "missing" else []
-    is_bad = as_text(table, column).str.strip_chars().str.to_lowercase().is_in(bad)
-    refuse(table, is_bad, column, "a number, or a {advice} that has it", {"scale": None})
+            if meaning != MISSING:
+                row = table.texts(column).filter(pl.col("text") == text)[NUMBER][0]
+                expected = "a number, or a {advice} that has it"
+                raise table.error(row, column, expected, {"scale": None}) from None
     return sorted(points)
 
 
 def _meanings(table: Table, column: str, words: Mapping[str, object] | None) -> dict[str, str]:
     meanings = {str(word).strip().lower(): str(of).lower() for word, of in (words or {}).items()}
-    return {meanings.get(text, text): text for text in _texts_in(table, column)}
-
-
-def _texts_in(table: Table, column: str) -> set[str]:
-    different = table.data.lazy().select(pl.col(column).unique())
-    rows = Table(table.collect(different), table.source)
-    texts = rows.frame.select(as_text(rows, column).str.strip_chars().str.to_lowercase())
-    return {*texts[column].drop_nulls().to_list()} - {""}
+    return {meanings.get(text, text): text for text in table.texts(column)["text"] if text}

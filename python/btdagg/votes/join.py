@@ -27,10 +27,10 @@ from btdagg.remarks import Remark
 from btdagg.votes.items import Confidences, Draw, Facts, Items, Origin
 from btdagg.votes.labels import Labels, n_disputed, rater_remarks
 from btdagg.votes.orders import about_orders
-from btdagg.votes.own_words import about_words
 from btdagg.votes.scale import PAIRS, require_alike
 from btdagg.votes.standings import systems_in
 from btdagg.votes.table import AnyTable, Table, as_text, facts_of, ids_of, listing, require, text
+from btdagg.votes.verdicts import about_words
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

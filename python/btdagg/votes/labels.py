@@ -15,9 +15,8 @@ from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg.remarks import Remark, raters_disagree
 from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
-from btdagg.votes.own_words import in_own_words
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.schema import LABELS, ids, parse, votes_of
+from btdagg.votes.schema import LABELS, ids, parse
 from btdagg.votes.source import read_table, said
 from btdagg.votes.table import (
     Table,
@@ -28,6 +27,8 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
+from btdagg.votes.verdicts import number_of, verdicts_on
+from btdagg.votes.words import word_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,11 +189,7 @@ def read_labels(
         table = read_table(table, [], columns={"label": "vote"})
     require(table, ["label"], "columns")
     table = _with_means(table, scale, words)
-    kinds = dict(LABELS.kinds)
-    if scale == PAIRS:
-        table = in_own_words(table, words or {}, "label")
-    kinds["label"] = votes_of(scale, words)
-    rows = parse(table, kinds)
+    rows = parse(table, {**LABELS.kinds, "label": verdicts_on(scale, words)})
     n_repeats, ratings = 0, None
     if "rater" in rows.columns:
         unique = _of_raters(rows)
@@ -217,20 +214,25 @@ def labels_of_shares(ids: NDArray[Any], shares: NDArray[np.float64], scale: Scal
 
 
 def _with_means(table: Table, scale: Scale, words: Mapping[str, object] | None) -> Table:
-    text, points = as_text(table, "label").str.strip_chars(), scale.points
-    number, known_words = text.cast(pl.Float64, strict=False), [*map(str, words or ())]
-    is_mean = number.is_between(points[0], points[-1]) & ~number.is_in([*map(float, points)])
-    is_mean = (is_mean & ~text.is_in(known_words)).fill_null(False)
-    if not table.collect(table.data.lazy().select(is_mean.any())).item():
+    """Return labels of which those between two points are the nearest one, beside `_MEAN`."""
+    low, *_, high = scale.points
+    said, means = {*map(word_of, words or ())}, {}
+    for value, text in table.texts("label").select("value", "text").drop_nulls().iter_rows():
+        number = number_of(text)
+        if low < number < high and number not in scale.points and word_of(text) not in said:
+            means[value] = number
+    if not means:
         return table
-    nearest: pl.Expr = pl.lit(str(points[0]))
-    for low, high in pairwise(points):
-        half = (low + high) / 2
-        is_inner = abs(high - scale.middle) < abs(low - scale.middle)
-        is_high = number >= half if is_inner else number > half
-        nearest = pl.when(is_high).then(pl.lit(str(high))).otherwise(nearest)
-    label = pl.when(is_mean).then(nearest).otherwise(text)
-    return table.with_columns([label.alias("label"), pl.when(is_mean).then(number).alias(_MEAN)])
+    nearest = {mean: str(_nearest(mean, scale)) for mean in means.values()}
+    mean = pl.col("label").replace_strict(means, default=None, return_dtype=pl.Float64)
+    point = mean.replace_strict(nearest, default=None, return_dtype=pl.String)
+    label = pl.coalesce(point, as_text(table, "label"))
+    return table.with_columns([label.alias("label"), mean.alias(_MEAN)])
+
+
+def _nearest(mean: float, scale: Scale) -> float:
+    """Return the nearest point; half way between two the one nearer to the middle, or the lower."""
+    return min(scale.points, key=lambda point: (abs(point - mean), abs(point - scale.middle)))
 
 
 def _with_shares(rows: Table, scale: Scale) -> Table:

@@ -9,25 +9,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from btdagg._util.errors import InputError
 from btdagg._util.lazy import pl
-from btdagg.votes.scale import PAIRS as OF_PAIRS
-from btdagg.votes.scale import Scale, listed
-from btdagg.votes.table import AnyTable, Table, as_text, refuse, require
-from btdagg.votes.words import PAIR_WORDS, PASS_WORDS
+from btdagg.votes.table import NUMBER, AnyTable, Table, as_text, require
 
 _RELATIVE, _ROUNDING = 1e-9, 1e-12  # most that rounding changes a score, and scores near 0
 _TOO_LARGE = 2**53  # from here on float64, the way from text to numbers, skips whole numbers
 
 
+Fault: TypeAlias = tuple[int, InputError]
+"""The number of a bad row, and the error of it."""
+
+
 class Parser(NamedTuple):
     """How a column is parsed: `plain` where `is_plain` holds in every row, else `value`."""
 
-    # `checks` are pairs of bad rows and what is expected of them.
+    # `checks` are pairs of bad rows and what is expected of them; `fault` is found already.
 
     plain: pl.Expr
     is_plain: pl.Expr
     value: pl.Expr
     checks: Sequence[tuple[pl.Expr, str]] = ()
+    fault: Fault | None = None
 
 
 Kind: TypeAlias = Callable[[Table, str], Parser]
@@ -55,23 +58,29 @@ def parse(table: AnyTable, kinds: Mapping[str, Kind]) -> AnyTable:
 
 
 def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
-    """Return the values of columns as expressions that have been checked."""
+    """Return the values of columns as expressions; the first bad row of any of them is an error.
+
+    One pass over the rows finds columns that are plain. Only if some are not, a second one finds
+    the first row that is bad.
+    """
     require(table, kinds)
     parsers = {name: kind(table, name) for name, kind in kinds.items()}
     are_plain = (parser.is_plain.all().alias(name) for name, parser in parsers.items())
     plain = table.collect(table.data.lazy().select(are_plain)).row(0) if parsers else ()
-    values = []
-    for (name, parser), as_is in zip(parsers.items(), plain, strict=True):
-        for bad, expected in () if as_is else parser.checks:
-            refuse(
-                table,
-                bad,
-                name,
-                expected,
-                {"order": {"...": "AB"}} if kinds[name] is orders else None,
-            )
-        values.append((parser.plain if as_is else parser.value).alias(name))
-    return values
+    pairs = [*zip(parsers.items(), plain, strict=True)]
+    checks = [(name, *check) for (name, p), as_is in pairs if not as_is for check in p.checks]
+    first_bad = (
+        pl.col(NUMBER).filter(bad).min().alias(str(n)) for n, (_, bad, _) in enumerate(checks)
+    )
+    numbers = table.collect(table.rows.select(first_bad)).row(0) if checks else ()
+    faults = [parser.fault for parser in parsers.values() if parser.fault is not None]
+    for number, (name, _, expected) in zip(numbers, checks, strict=True):
+        if number is not None:
+            advice = {"order": {"...": "AB"}} if kinds[name] is orders else None
+            faults.append((number, table.error(number, name, expected, advice)))
+    if faults:
+        raise min(faults, key=lambda fault: fault[0])[1]
+    return [(p.plain if as_is else p.value).alias(name) for (name, p), as_is in pairs]
 
 
 def parse_column(table: Table, column: str, kind: Kind) -> pl.Series:
@@ -123,64 +132,6 @@ def texts(table: Table, column: str) -> Parser:
     """Text, or numbers as text."""
     words = as_text(table, column)
     return Parser(words, pl.lit(True), words)
-
-
-def votes(table: Table, column: str) -> Parser:
-    """Votes or labels, Int8 -1, 0, 1; empty ones are null."""
-    values, kind = pl.col(column), table.schema[column]
-    words = as_text(table, column).str.strip_chars().str.to_lowercase()
-    number = _numbers(words)  # what counts are written in, votes are too
-    value: pl.Expr = pl.when(number.is_between(-1, 1) & _is_whole(number)).then(
-        number.cast(pl.Int8, strict=False)
-    )
-    for word, vote in PAIR_WORDS.items():
-        value = pl.when(words == word).then(pl.lit(vote, pl.Int8)).otherwise(value)
-    checks = [(value.is_null() & (words != ""), "-1, 0, 1 or A, tie, B")]
-    if not (kind.is_integer() or kind == pl.String):  # a cast would cut decimals and dates
-        return Parser(value, pl.lit(False), value, checks)
-    plain = values if kind == pl.Int8 else values.cast(pl.Int8, strict=False)
-    is_plain = plain.is_between(-1, 1).fill_null(values.is_null())
-    return Parser(plain, is_plain, value, checks)
-
-
-def words_on(scale: Scale, meanings: Mapping[str, object] | None = None) -> dict[str, str]:
-    """Return the number, as text, of each word in lower case; "" for one that says no vote."""
-    points = scale.points
-    names: dict[str, float] = dict(zip(scale.names, points, strict=True))
-    names = dict(PASS_WORDS) if points == (0, 1) else names
-    if scale.mirrored:
-        names = {word: points[side + 1] for word, side in PAIR_WORDS.items()} | names
-    known = {**names, "missing": ""}
-    said = {word: known.get(str(of).lower(), of) for word, of in (meanings or {}).items()}
-    return {str(word).strip().lower(): str(of) for word, of in {**names, **said}.items()}
-
-
-def points_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kind:
-    """Points of a scale, Int64 where all are whole and Float64 otherwise; empty ones are null."""
-    points = scale.points
-
-    def kind(table: Table, column: str) -> Parser:
-        floats = [float(point) for point in points]
-        is_whole = all(isinstance(point, int) for point in points)
-        stored = pl.Int64 if is_whole else pl.Float64
-        words = as_text(table, column).str.strip_chars().str.to_lowercase()
-        texts = words_on(scale, meanings)
-        meant = words.replace(texts)
-        number = _numbers(meant)
-        value = pl.when(number.is_in(floats)).then(number).cast(stored)
-        checks = [(value.is_null() & (meant != ""), f"{listed(points)}, or nothing")]
-        if meanings or not table.schema[column].is_numeric():
-            return Parser(value, pl.lit(False), value, checks)
-        plain = pl.col(column)
-        is_plain = plain.cast(pl.Float64).is_in(floats).fill_null(plain.is_null())
-        return Parser(plain.cast(stored, strict=False), is_plain, value, checks)
-
-    return kind
-
-
-def votes_of(scale: Scale, meanings: Mapping[str, object] | None = None) -> Kind:
-    """Votes or labels of a scale; those of pairs have words of their own."""
-    return votes if scale == OF_PAIRS else points_of(scale, meanings)
 
 
 def whole_numbers(table: Table, column: str) -> Parser:
@@ -281,7 +232,6 @@ VOTES = Spec(
     ("item", "vote"),
     {
         "item": ids,
-        "vote": votes,
         "judge": names,
         "order": orders,
         "sample": whole_numbers,
@@ -296,7 +246,6 @@ LABELS = Spec(
     ("item", "label"),
     {
         "item": ids,
-        "label": votes,
         "group": groups,
         "task": names,
         "unit": names,

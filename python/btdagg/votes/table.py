@@ -100,6 +100,23 @@ class Table(Readable):
         rows = self.data.lazy().select(as_text(self, column)).with_row_index(PLACE)
         return self.collect(rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE))[column]
 
+    def texts(self, column: str) -> pl.DataFrame:
+        """Return the different texts of a column, in order of first appearance.
+
+        Columns are `value`, as it is, `text`, without blanks around it and in lower case, `rows`,
+        their number, and the number of the first of these.
+        """
+        if column not in self._texts:
+            text = as_text(self, column).str.strip_chars().str.to_lowercase()
+            sizes = pl.len().alias("rows"), pl.col(NUMBER).min()
+            rows = self.rows.group_by(pl.col(column).alias("value"), text.alias("text")).agg(*sizes)
+            self._texts[column] = self.collect(rows).sort(NUMBER)
+        return self._texts[column]
+
+    @cached_property
+    def _texts(self) -> dict[str, pl.DataFrame]:
+        return {}
+
     def constants(self, columns: Sequence[str]) -> dict[str, pl.Expr]:
         """Return the value, as a literal, of those columns that are the same in all rows."""
         if not columns:
@@ -167,6 +184,26 @@ class Table(Readable):
             number -= n_rows
         return self.files[-1][0] if self.files else self.source, number
 
+    def error(
+        self,
+        number: int,
+        column: str,
+        expected: str,
+        advice: Mapping[str, object] | None = None,
+    ) -> InputError:
+        """Return the error of the value in a row, by its number in the source, and a column."""
+        value = self.rows.filter(pl.col(NUMBER) == number).select(column)
+        source, row = self.place(number)
+        got = self.collect(value)[column].to_list()[0]  # a list too as Python has it
+        return InputError(
+            source=source,
+            row=row,
+            column=self.title(column),
+            got=got,
+            expected=expected,
+            advice=advice,
+        )
+
     def _schema(self) -> Mapping[str, pl.DataType]:
         return self.data.collect_schema()
 
@@ -209,18 +246,9 @@ def refuse(
     advice: Mapping[str, object] | None = None,
 ) -> None:
     """Raise an :class:`InputError` for the first row where `bad` is true, if there is one."""
-    rows = table.collect(table.rows.filter(bad).select(NUMBER, column).head(1))
+    rows = table.collect(table.rows.filter(bad).select(NUMBER).head(1))
     if rows.height:
-        source, row = table.place(rows[NUMBER][0])
-        got = rows[column].to_list()[0]  # a list too as Python has it
-        raise InputError(
-            source=source,
-            row=row,
-            column=table.title(column),
-            got=got,
-            expected=expected,
-            advice=advice,
-        )
+        raise table.error(rows[NUMBER][0], column, expected, advice)
 
 
 def refuse_duplicates(

@@ -27,14 +27,6 @@ from btdagg.votes.grades import VOTE_COLUMNS, refuse_grades, scale_in, with_crit
 from btdagg.votes.items import Confidences, Facts, Items
 from btdagg.votes.join import all_items, join, on_sides
 from btdagg.votes.orders import about_orders
-from btdagg.votes.own_words import (
-    about_words,
-    are_guessed,
-    in_own_orders,
-    in_own_words,
-    names_systems,
-    voted,
-)
 from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, column_text
@@ -63,6 +55,7 @@ from btdagg.votes.table import (
     require,
     without_repeats,
 )
+from btdagg.votes.verdicts import about_words, are_guessed, verdicts_on, with_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -417,7 +410,7 @@ class Votes(Table, CountsItself):
                 yield known.alias(f"{kind} {name}")
 
     def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
-        decided = self.with_columns(checked(self, {column: schema.votes_of(self.scale)}))
+        decided = self.with_columns(checked(self, {column: verdicts_on(self.scale)}))
         values = facts_of(decided, ids_of(items), [column])[column].cast(pl.Float64)
         # As sides, whatever the points are called: -1, 0 and 1.
         return self.scale.leaning(values.fill_null(float("nan")).to_numpy())
@@ -524,7 +517,7 @@ def read_votes(
     raw, stated = table, [*(words or ())]
 
     def named(votes: Votes) -> Votes:
-        if has_numbers and votes.scale == PAIRS and _has_no_minus(votes):
+        if has_numbers and votes.scale == PAIRS:
             votes = replace(votes, is_guessed=are_guessed(raw, "vote", stated))
         votes = votes if own_sides is None else replace(votes, own_sides=own_sides)
         return votes.with_names(a, b)
@@ -538,12 +531,10 @@ def read_votes(
         column = None if are_counts(table) or not present else present[0]
         return named(_grades_of(table, column, scale, words))
     require_one_pair(table, [name for name in ("item", "task") if name in table.columns])
-    if order is not None:
-        table = in_own_orders(table, order)
-    if scale == PAIRS and (words is not None or names_systems(table, "vote")):
-        table, words = in_own_words(table, words or {}), None
+    table = with_orders(table, order)
     is_chosen = strength is not None or full_margin is not None
     if are_counts(table):
+        require(table, ["vote"] if words else [], "columns")
         counts = _counts_of(table, scale)
         counts.refuse_of_counts(full_margin=full_margin)
         counts.refuse_of_counts(strength=None if strength == "none" else strength)
@@ -558,24 +549,13 @@ def read_votes(
             table = with_votes(table, signed, scale)
     refuse_grades(table, "vote")
     require(table, ["vote"], "columns")
-    try:
-        votes = _votes_of(table, scale, kind, full_margin, words)
-    except InputError as error:
-        if error.column == table.title("vote") and scale == PAIRS:
-            voted(table, "vote", {})  # says what words there are
-        raise
+    votes = _votes_of(table, scale, kind, full_margin, words)
     # A model is used on votes without its strength, with a warning.
     is_needed = is_chosen and not isinstance(full_margin, tuple)
     if kind is not None and votes.strength is None and is_needed:
         expected = f"a {STRENGTH_COLUMNS[kind][0]} for at least one vote"
         raise InputError(source=table.source, expected=expected, argument="strength")
     return named(replace(votes, is_chosen=is_chosen))
-
-
-def _has_no_minus(votes: Votes) -> bool:
-    rows = votes.data.lazy() if votes.sums is None else votes.sums.lazy()
-    minus = (pl.col("vote") < 0).any() if votes.sums is None else (pl.col("minus") > 0).any()
-    return not votes.collect(rows.select(minus)).item()
 
 
 def _grades_of(
@@ -598,7 +578,7 @@ def _votes_of(
     full_margin: Any = None,
     words: Mapping[str, object] | None = None,
 ) -> Votes:
-    kinds = {**VOTES.kinds, **kinds_of(kind), "vote": schema.votes_of(scale, words)}
+    kinds = {**VOTES.kinds, **kinds_of(kind), "vote": verdicts_on(scale, words)}
 
     def with_strength(votes: Votes) -> Votes:
         strength = None if kind is None else strength_of(votes, kind, full_margin, scale)
