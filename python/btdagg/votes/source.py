@@ -391,9 +391,19 @@ def _read_csv(content: bytes, name: str, separator: str) -> Table:
         f"{name}: lines end in carriage returns alone; save it as CSV UTF-8, with line feeds",
     )
     _require_text(lines, name)
-    _refuse_other_separator(lines, separator, name)
-    n_columns, n_lines = _header_width(lines, separator), lines.count(b"\n") + 1
-    _require_size(name, n_columns, n_lines, len(lines))
+    header = re.sub(rb'"[^"]*"', b"", lines.partition(b"\n")[0])
+    other = next((sign for sign in _SEPARATORS if sign.encode() in header), None)
+    forbid(
+        other and separator.encode() not in header,
+        f"{name}: values are separated by {_SEPARATORS.get(str(other))}, expected "
+        f"{_SEPARATORS[separator]}; save it as CSV with commas, and with points in decimal numbers",
+    )
+    try:  # the columns are counted before the engine makes room for them
+        texts = (line.decode(errors="replace") for line in io.BytesIO(lines))
+        n_columns = len(next(csv.reader(texts, delimiter=separator)))
+    except csv.Error:
+        n_columns = lines.partition(b"\n")[0].count(separator.encode()) + 1
+    _require_size(name, n_columns, lines.count(b"\n") + 1, len(lines))
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
     try:
         frame = _cells(lines, separator)
@@ -430,16 +440,6 @@ def _cells(lines: bytes, separator: str, quote: str | None = '"') -> pl.DataFram
     # The header is read as a row: polars would rename the second of two equal column names.
     how: Any = {"has_header": False, "infer_schema": False}
     return pl.read_csv(lines, separator=separator, quote_char=quote, **how)
-
-
-def _refuse_other_separator(lines: bytes, separator: str, name: str) -> None:
-    header = re.sub(rb'"[^"]*"', b"", lines.partition(b"\n")[0])
-    other = next((sign for sign in _SEPARATORS if sign.encode() in header), None)
-    forbid(
-        other and separator.encode() not in header,
-        f"{name}: values are separated by {_SEPARATORS.get(str(other))}, expected "
-        f"{_SEPARATORS[separator]}; save it as CSV with commas, and with points in decimal numbers",
-    )
 
 
 def _could_be_rows(lines: Iterable[str], separator: str, width: int) -> bool:
@@ -487,15 +487,6 @@ def _quoting_of(frame: pl.DataFrame, lines: bytes, separator: str, name: str) ->
                 row=number,
             )
     return csv.QUOTE_MINIMAL
-
-
-def _header_width(lines: bytes, separator: str) -> int:
-    """Return the number of columns, counted before the engine makes room for them."""
-    texts = (line.decode(errors="replace") for line in io.BytesIO(lines))
-    try:
-        return len(next(csv.reader(texts, delimiter=separator)))
-    except csv.Error:
-        return lines.partition(b"\n")[0].count(separator.encode()) + 1
 
 
 def _require_size(name: str, n_columns: int, n_rows: int, n_values: int) -> None:

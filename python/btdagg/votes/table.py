@@ -60,7 +60,9 @@ class Table(Readable):
     @cached_property
     def frame(self) -> pl.DataFrame:
         """The columns, in memory."""
-        return self.collect(self.data.lazy().drop(NUMBER, strict=False))
+        if isinstance(self.data, pl.DataFrame):
+            return self.data.drop(NUMBER) if NUMBER in self.data.columns else self.data
+        return self.collect(self.data.drop(NUMBER, strict=False))
 
     @cached_property
     def rows(self) -> pl.LazyFrame:
@@ -89,6 +91,8 @@ class Table(Readable):
 
     def numbered(self) -> pl.DataFrame:
         """Return the frame with the numbers of its rows, to select or reorder rows."""
+        if isinstance(self.data, pl.DataFrame) and NUMBER in self.data.columns:
+            return self.data
         return self.collect(self.rows)
 
     def with_data(self, data: pl.DataFrame | pl.LazyFrame) -> Self:
@@ -154,6 +158,8 @@ class Table(Readable):
     @property
     def height(self) -> int:
         """Number of rows."""
+        if isinstance(self.data, pl.DataFrame):
+            return self.data.height
         return int(self.collect(self.data.lazy().select(pl.len())).item())
 
     def partition(self, by: Sequence[str]) -> list[tuple[tuple[str, ...], Self]]:
@@ -259,6 +265,8 @@ def refuse_duplicates(
     advice: Mapping[str, object] | None = None,
 ) -> None:
     """Raise an :class:`InputError` naming the first row that repeats the key of an earlier one."""
+    if table.in_memory and not table.frame.select(key).is_duplicated().any():
+        return
     rows = _with_first(table.numbered(), key)
     repeats = rows.filter(pl.col(_FIRST) != pl.col(NUMBER)).head(1)
     if repeats.height:

@@ -104,10 +104,15 @@ class Votes(Table, CountsItself):
     # Sums of the votes by item and whatever else is of their key, and the data they are sums of.
     summed: tuple[Any, pl.DataFrame] | None = field(default=None, repr=False, kw_only=True)
 
-    @property
-    def sums(self) -> pl.DataFrame | None:
-        """Sums of these rows, if they are known: columns of the key, counts, `PLACE`, `N_ROWS`."""
-        return self.summed[1] if self.summed is not None and self.summed[0] is self.data else None
+    @cached_property
+    def sums(self) -> pl.DataFrame:
+        """Counts of single votes by item and what else is of their key but the sample, in order.
+
+        Columns are those of the key, `columns_of_counts`, `PLACE` (of the first row) and `N_ROWS`.
+        """
+        if self.summed is not None and self.summed[0] is self.data:
+            return self.summed[1]
+        return _sums(self).drop(_SEEN, strict=False)
 
     @property
     def columns_of_counts(self) -> Mapping[str, float]:
@@ -146,26 +151,23 @@ class Votes(Table, CountsItself):
     @property
     def height(self) -> int:
         """Number of rows."""
-        return super().height if self.sums is None else int(self.sums[N_ROWS].sum())
+        return super().height if self.are_counts or self.in_memory else int(self.sums[N_ROWS].sum())
 
     def values(self, column: str) -> pl.Series:
         """Return the different values of a column as text; see `Table.values`."""
-        if self.sums is None or column not in self._key_of_sums:
+        if not self._are_in_sums([column]):
             return super().values(column)
-        return Table(self.sums.sort(PLACE).drop(PLACE), self.source).values(column)
+        return Table(self.sums.drop(PLACE), self.source).values(column)
 
-    @property
-    def _key_of_sums(self) -> list[str]:
-        return [] if self.sums is None else [c for c in VOTES.key if c in self.sums.columns]
+    def _are_in_sums(self, columns: Iterable[str]) -> bool:
+        return not self.are_counts and {*columns} <= {*VOTES.key_of(self)} - {"sample"}
 
     def _rows_with(self, columns: Iterable[str]) -> pl.LazyFrame:
-        if self.sums is None or not {*columns} <= {*self._key_of_sums}:
-            return super()._rows_with(columns)
-        return self.sums.lazy()
+        return self.sums.lazy() if self._are_in_sums(columns) else super()._rows_with(columns)
 
     def _kept(self, keep: pl.Expr, columns: Sequence[str]) -> Self:
         part = super()._kept(keep, columns)
-        if self.sums is None or not set(columns) <= set(self._key_of_sums):
+        if not self._are_in_sums(columns):
             return part
         return replace(part, summed=(part.data, self.sums.filter(keep)))
 
@@ -337,7 +339,7 @@ class Votes(Table, CountsItself):
             return
         key = [name for name in ("item", "task", panel) if name in self.columns]
         rows = self.data.lazy().group_by(key).agg(pl.col("vote").count())
-        if self.sums is not None and {*key} <= {*self._key_of_sums}:
+        if self._are_in_sums(key):
             numbers = pl.sum_horizontal(*self.columns_of_counts).alias("vote")
             rows = self.sums.lazy().select(*key, numbers).group_by(key).sum()
         most = round(self.collect(rows.select(pl.col("vote").max())).item() or 0)
@@ -363,7 +365,7 @@ class Votes(Table, CountsItself):
                 counts.group_by("item", maintain_order=True).sum(), self.columns_of_counts
             )
         with_confidences = _CONFIDENCE in data.collect_schema()
-        if self.sums is None or n_votes is not None or with_confidences:
+        if n_votes is not None or with_confidences:
             rows = data.with_row_index(PLACE)
             if n_votes is not None:
                 strength_columns = [] if self.strength is None else self.strength.columns
@@ -371,11 +373,11 @@ class Votes(Table, CountsItself):
                 needed = rows.select(cs.by_name(*names, require_all=False))
                 rows = _first(needed, as_integer(n_votes, "n_votes", 1))
             rows = self._sums_of(rows, self._sums_of_confidences() if with_confidences else ())
+        elif {*VOTES.key_of(self)} <= {"item", "sample"}:
+            return _whole(self.sums, self.columns_of_counts)
         else:
-            rows = self.sums.lazy()
-            if self._key_of_sums != ["item"]:
-                sums = pl.col(*self.columns_of_counts).sum()
-                rows = rows.group_by("item").agg(sums, pl.col(PLACE).min())
+            sums = pl.col(*self.columns_of_counts).sum()
+            rows = self.sums.lazy().group_by("item").agg(sums, pl.col(PLACE).min())
         return _whole(self.collect(rows.sort(PLACE)), self.columns_of_counts)
 
     def weighed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -418,7 +420,7 @@ class Votes(Table, CountsItself):
     def _refuse_shared_items(self) -> None:
         if "task" not in self.columns or len(self.values("task")) < 2:
             return
-        rows = (self.data if self.sums is None else self.sums.sort(PLACE)).lazy()
+        rows = (self.data if self.are_counts else self.sums).lazy()
         tasks = rows.select("item", "task").unique(maintain_order=True)
         shared = self.collect(tasks.filter(pl.len().over("item") > 1))
         if shared.height:
@@ -588,13 +590,12 @@ def _votes_of(
     votes = with_strength(
         Votes(parsed.data, parsed.source, files=parsed.files, titles=parsed.titles)
     )
-    if "sample" in votes.columns or not table.in_memory:
-        votes = _with_sums(votes)
+    summed = _sums(votes)
+    votes = replace(votes, summed=(votes.data, summed))
     if "confidence" in votes.columns:
         with suppress(InputError):  # it is refused by whoever uses it
             typed = parse(votes, {"confidence": schema.fractions})
-            sums = None if votes.sums is None else (typed.data, votes.sums)
-            votes = replace(typed, summed=sums)
+            votes = replace(typed, summed=(typed.data, summed))
     if "sample" not in votes.columns:
         return votes
     without = _without_repeats(votes)
@@ -602,9 +603,10 @@ def _votes_of(
     return without if without.data is votes.data else with_strength(without)
 
 
-def _with_sums(votes: Votes) -> Votes:
+def _sums(votes: Votes) -> pl.DataFrame:
+    """Return `Votes.sums`, of samples with the number of different ones in `_SEEN`."""
     # Most of the time goes into grouping rows by text: constant columns are not grouped by, and
-    # repeated samples are found by the bits of one word.
+    # different samples are counted by the bits of one word, which those from 63 on share.
     key = [column for column in VOTES.key_of(votes) if column not in ("item", "sample")]
     same = votes.constants(key)
     more = [pl.len().cast(pl.Int64).alias(N_ROWS)]
@@ -614,9 +616,8 @@ def _with_sums(votes: Votes) -> Votes:
         rows = rows.with_columns(bit)
         more.append(pl.col(_SEEN).bitwise_or().bitwise_count_ones())
     by = [column for column in key if column not in same]
-    summed = votes.collect(votes._sums_of(rows, more, by))
-    summed = summed.with_columns(same.values())
-    return replace(votes, summed=(votes.data, summed))
+    summed = votes.collect(votes._sums_of(rows, more, by).sort(PLACE))
+    return summed.with_columns(same.values()) if same else summed
 
 
 def _counts_of(table: Table, scale: Scale, sides: Mapping[str, str] | None = None) -> Votes:
@@ -636,19 +637,16 @@ def _counts_of(table: Table, scale: Scale, sides: Mapping[str, str] | None = Non
 
 
 def _without_repeats(votes: Votes) -> Votes:
-    # Where as many bits are set as there are samples, no two are alike. Samples from 63 on share
-    # bits with those below.
-    sums = votes.sums
-    assert sums is not None  # where there is a column of samples
-    key = votes._key_of_sums
-    repeated = sums.filter(pl.col(_SEEN) != pl.col(N_ROWS)).select(key)
-    without_bits = replace(votes, summed=(votes.data, sums.drop(_SEEN)))
+    # Where as many samples are different as there are, no two are alike.
+    repeated = votes.sums.filter(pl.col(_SEEN) != pl.col(N_ROWS))
+    without_bits = replace(votes, summed=(votes.data, votes.sums.drop(_SEEN)))
     if not repeated.height:
         return without_bits
     whole_key = VOTES.key_of(votes)
+    key = [column for column in whole_key if column != "sample"]
     columns = ["vote", *STRENGTH_COLUMNS.get(votes.kind, ())]
     suspects = votes.rows.select(*whole_key, *columns, NUMBER)
-    suspects = suspects.join(repeated.lazy(), on=key, how="semi", nulls_equal=True)
+    suspects = suspects.join(repeated.lazy().select(key), on=key, how="semi", nulls_equal=True)
     close = votes.with_data(votes.collect(suspects).sort(NUMBER))
     kept = without_repeats(close, whole_key, *columns).numbered()
     if kept.height == close.height:
