@@ -29,12 +29,6 @@ _MOST = 12  # points that are listed
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
-def refuse_grades(table: Table, *columns: str) -> None:
-    """Refuse scores where there are no votes on pairs, in one of these columns."""
-    text = f"{table.source}: column score has grades, expected votes on pairs"
-    forbid("score" in table.columns and not {*columns} & {*table.columns}, text)
-
-
 def with_criteria(table: AnyTable) -> AnyTable:
     """Return a table whose column `criterion` is called `task`, beside a task a part of it."""
     if "criterion" not in table.columns:

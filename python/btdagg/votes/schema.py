@@ -73,13 +73,14 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
         pl.col(NUMBER).filter(bad).min().alias(str(n)) for n, (_, bad, _) in enumerate(checks)
     )
     numbers = table.collect(table.rows.select(first_bad)).row(0) if checks else ()
-    faults = [parser.fault for parser in parsers.values() if parser.fault is not None]
+    faults = {name: p.fault for name, p in parsers.items() if p.fault is not None}
     for number, (name, _, expected) in zip(numbers, checks, strict=True):
         if number is not None:
             advice = {"order": {"...": "AB"}} if kinds[name] is orders else None
-            faults.append((number, table.error(number, name, expected, advice)))
+            fault = number, table.error(number, name, expected, advice)
+            faults[name] = min(fault, faults.get(name, fault), key=lambda fault: fault[0])
     if faults:
-        raise min(faults, key=lambda fault: fault[0])[1]
+        raise min((faults[n] for n in kinds if n in faults), key=lambda fault: fault[0])[1]
     return [(p.plain if as_is else p.value).alias(name) for (name, p), as_is in pairs]
 
 

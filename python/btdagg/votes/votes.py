@@ -23,7 +23,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.votes import schema
-from btdagg.votes.grades import VOTE_COLUMNS, refuse_grades, scale_in, with_criteria
+from btdagg.votes.grades import VOTE_COLUMNS, scale_in, with_criteria
 from btdagg.votes.items import Confidences, Facts, Items
 from btdagg.votes.join import all_items, join, on_sides
 from btdagg.votes.orders import about_orders
@@ -549,7 +549,8 @@ def read_votes(
         signed = kind_in(table, None) if kind is None else kind
         if signed is not None and signed != "confidence":
             table = with_votes(table, signed, scale)
-    refuse_grades(table, "vote")
+    text = f"{table.source}: column score has grades, expected votes on pairs"
+    forbid("score" in table.columns and "vote" not in table.columns, text)
     require(table, ["vote"], "columns")
     votes = _votes_of(table, scale, kind, full_margin, words)
     # A model is used on votes without its strength, with a warning.
