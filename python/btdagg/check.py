@@ -23,12 +23,13 @@ from btdagg.project import TABLES
 from btdagg.questions.estimate import Estimates, estimate
 from btdagg.remarks import Remark
 from btdagg.votes import Table
-from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, are_means, scale_in, scale_of_columns
+from btdagg.votes.grades import are_means, scale_in, scale_of_columns
 from btdagg.votes.items import Items
 from btdagg.votes.join import on_sides
 from btdagg.votes.labels import RATERS, Labels, read_labels
 from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PASS_FAIL, Scale, written
+from btdagg.votes.schema import LABEL_COLUMNS, VOTE_COLUMNS
 from btdagg.votes.sides import UNNAMED
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes

@@ -22,9 +22,10 @@ from btdagg.formats.reading import recognized
 from btdagg.formats.results import FEEDBACK
 from btdagg.project import OPEN, is_column
 from btdagg.votes import Table, read_table
-from btdagg.votes.grades import LABEL_COLUMNS, VOTE_COLUMNS, scale_of_columns
+from btdagg.votes.grades import scale_of_columns
 from btdagg.votes.scale import PASS_FAIL
-from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, suffix_of
+from btdagg.votes.schema import ITEM_NAMES, LABEL_COLUMNS, VOTE_COLUMNS
+from btdagg.votes.source import STANDARD_INPUT, suffix_of
 from btdagg.votes.table import listing
 from btdagg.votes.verdicts import NAMES_OF_SYSTEMS, are_guessed
 from btdagg.votes.words import PASS_WORDS, USUAL_WORDS, word_of

@@ -196,7 +196,8 @@ class Project:
 
         An `InputError` says where a table that cannot be read, or a missing column, is named.
         """
-        from btdagg.votes.source import ITEM_NAMES, STANDARD_INPUT, literal, read_table
+        from btdagg.votes.schema import ITEM_NAMES
+        from btdagg.votes.source import STANDARD_INPUT, literal, read_table
         from btdagg.votes.table import listing
 
         forbid(

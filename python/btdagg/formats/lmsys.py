@@ -13,8 +13,7 @@ from btdagg.formats.rows import HUMAN, votes_of_scores
 from btdagg.judge.answers import AnswerFormat, parse_verdict
 from btdagg.votes import schema
 from btdagg.votes.scale import PAIRS
-from btdagg.votes.schema import checked, parse
-from btdagg.votes.source import ITEM_NAMES
+from btdagg.votes.schema import ITEM_NAMES, checked, parse
 from btdagg.votes.table import Table, as_text, refuse
 from btdagg.votes.verdicts import as_words, verdicts_on
 from btdagg.votes.words import USUAL_WORDS

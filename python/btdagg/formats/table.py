@@ -13,8 +13,8 @@ from btdagg.formats.rows import JudgeText, votes_of_answers, votes_of_scores
 from btdagg.remarks import guessed_numbers
 from btdagg.votes import schema
 from btdagg.votes.scale import PAIRS
-from btdagg.votes.schema import lead, parse, parse_column
-from btdagg.votes.source import ITEM_NAMES, literal, read_table, with_item
+from btdagg.votes.schema import ITEM_NAMES, lead, parse, parse_column
+from btdagg.votes.source import literal, read_table, with_item
 from btdagg.votes.strength import PROBABILITIES, StrengthKind, with_votes
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, text
 from btdagg.votes.verdicts import are_guessed, verdicts_on, with_orders

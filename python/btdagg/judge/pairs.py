@@ -11,8 +11,8 @@ from btdagg._util.readable import readable
 from btdagg.judge.client import digest_of
 from btdagg.votes import Table, read_table
 from btdagg.votes.grades import with_criteria
-from btdagg.votes.schema import PAIRS, parse
-from btdagg.votes.source import ITEM_NAMES, with_item
+from btdagg.votes.schema import ITEM_NAMES, PAIRS, parse
+from btdagg.votes.source import with_item
 from btdagg.votes.table import listing, refuse, refuse_duplicates, text
 
 if TYPE_CHECKING:

@@ -26,8 +26,9 @@ from btdagg.questions.decisions import decisions
 from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.schema import LABELS, Spec, fractions, names, parse, whole_numbers
+from btdagg.votes.schema import LABELS, Column, Spec, fractions, names, parse, whole_numbers
 from btdagg.votes.table import Table, facts_of, refuse_duplicates, require
+from btdagg.votes.verdicts import verdicts_on
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -56,16 +57,14 @@ _ROUNDING = 1e-9  # of probabilities that went through other programs
 _MOST = 2**53 - 1  # whole numbers that a table can hold
 
 _DRAWN = Spec(
-    REQUIRED,
     {
-        **LABELS.kinds,
-        "stratum": names,
-        "probability": fractions,
-        "design": names,
-        "seed": whole_numbers,
-        "round": whole_numbers,
-    },
-    LABELS.key,
+        **LABELS.columns,
+        "stratum": Column(names),
+        "probability": Column(fractions),
+        "design": Column(names),
+        "seed": Column(whole_numbers),
+        "round": Column(whole_numbers),
+    }
 )
 
 
@@ -400,8 +399,8 @@ class Drawing:
 
 def parse_drawn(table: Table, scale: Scale = PAIRS) -> Table:
     """Check a table of items that were drawn; `read_labels` checks labels that are grades."""
-    require(table, _DRAWN.required)
-    kinds = {name: kind for name, kind in _DRAWN.kinds.items() if scale.mirrored or name != "label"}
+    require(table, REQUIRED)
+    kinds = _DRAWN.kinds | ({"label": verdicts_on(scale)} if scale.mirrored else {})
     rows = parse(table, kinds)
     refuse_duplicates(rows, _DRAWN.key_of(rows))
     forbid(not rows.frame.height, f"{table.source} has no rows, expected items that were drawn")

@@ -22,7 +22,7 @@ from btdagg.votes.items import Confidences, Draw, Items
 from btdagg.votes.join import join
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
-from btdagg.votes.source import ITEM_NAMES
+from btdagg.votes.schema import ITEM_NAMES
 from btdagg.votes.table import Table
 from btdagg.votes.votes import read_votes
 

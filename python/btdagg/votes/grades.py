@@ -13,12 +13,10 @@ from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import is_number
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, column_text
+from btdagg.votes.schema import LABEL_COLUMNS, VOTE_COLUMNS
 from btdagg.votes.strength import are_counts
 from btdagg.votes.table import NUMBER, AnyTable, Table, as_text, listing, require
 from btdagg.votes.words import MISSING, PASS_WORDS, word_of
-
-VOTE_COLUMNS, LABEL_COLUMNS = ("vote", "score"), ("label", "grade", "score")
-"""Where votes and labels are; pairs have the first of each."""
 
 _OF_PAIRS = {"vote": ("vote", "margin", "strength", "p_tie"), "label": ("label", "vote")}
 _PASSES = {**PASS_WORDS, "0": 0, "1": 1, "0.0": 0, "1.0": 1}

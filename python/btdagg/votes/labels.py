@@ -14,9 +14,9 @@ import numpy as np
 from btdagg._util.errors import expect, forbid
 from btdagg._util.lazy import pl
 from btdagg.remarks import Remark, raters_disagree
-from btdagg.votes.grades import LABEL_COLUMNS, scale_in, with_criteria
+from btdagg.votes.grades import scale_in, with_criteria
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.schema import LABELS, ids, parse
+from btdagg.votes.schema import LABEL_COLUMNS, LABELS, ids, parse
 from btdagg.votes.source import read_table, said
 from btdagg.votes.table import (
     Table,

@@ -36,19 +36,48 @@ class Parser(NamedTuple):
 Kind: TypeAlias = Callable[[Table, str], Parser]
 
 
+class Column(NamedTuple):
+    """A declared column of a kind of table.
+
+    Attributes
+    ----------
+    kind : Kind, optional
+        How its text becomes a value, and what is expected of it. None where that depends on the
+        scale (votes and labels, see `verdicts_on`), or for columns that are kept as they are.
+    names : tuple of str
+        What else it may be called, in the order of preference.
+    is_key : bool
+        Whether it tells rows apart: no two agree in all columns of the key that a table has.
+    """
+
+    kind: Kind | None = None
+    names: tuple[str, ...] = ()
+    is_key: bool = False
+
+
 @dataclass(frozen=True)
 class Spec:
-    """One kind of table: `required` columns, and `kinds` of columns that are parsed."""
+    """A kind of table: its declared columns, in the order in which errors look at them."""
 
-    # No two rows may agree in the columns of the `key`, as far as they exist.
+    columns: Mapping[str, Column]
 
-    required: tuple[str, ...]
-    kinds: Mapping[str, Kind]
-    key: tuple[str, ...]
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """How columns are parsed, by their names."""
+        return {name: c.kind for name, c in self.columns.items() if c.kind is not None}
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that tell rows apart."""
+        return tuple(name for name, column in self.columns.items() if column.is_key)
 
     def key_of(self, table: Table) -> list[str]:
         """Return the columns of the key that a table has."""
         return [column for column in self.key if column in table.columns]
+
+    def names_of(self, column: str) -> tuple[str, ...]:
+        """Return the names that a column may have, the declared one first."""
+        return (column, *self.columns[column].names)
 
 
 def parse(table: AnyTable, kinds: Mapping[str, Kind]) -> AnyTable:
@@ -228,39 +257,44 @@ def _is_whole(values: pl.Expr) -> pl.Expr:
 
 # Kinds of tables
 
+ITEM = Column(ids, ("id", "item_id"), is_key=True)
+NAME = Column(names)
+TASK = Column(names, ("criterion",), is_key=True)
+TEXT = Column(texts)
+
 # What makes a sample the same sample is the key of votes.
 VOTES = Spec(
-    ("item", "vote"),
     {
-        "item": ids,
-        "judge": names,
-        "order": orders,
-        "sample": whole_numbers,
-        "template": names,
-        "task": names,
-    },
-    ("item", "judge", "order", "sample", "template", "temperature", "task"),
+        "item": ITEM,
+        "judge": Column(names, is_key=True),
+        "order": Column(orders, is_key=True),
+        "sample": Column(whole_numbers, is_key=True),
+        "template": Column(names, is_key=True),
+        "temperature": Column(is_key=True),
+        "task": TASK,
+        "vote": Column(names=("score",)),
+    }
 )
 # With counts, whose columns have two names each.
-COUNTS = Spec(("item",), {"item": ids, "task": names, "judge": names}, ("item", "task", "judge"))
+COUNTS = Spec({"item": ITEM, "task": TASK, "judge": Column(names, is_key=True)})
 LABELS = Spec(
-    ("item", "label"),
     {
-        "item": ids,
-        "group": groups,
-        "task": names,
-        "unit": names,
-        "least_probability": fractions,
-        "n_raters": numbers_of_raters,
-    },
-    ("task", "item"),
+        "task": TASK,
+        "item": ITEM,
+        "group": Column(groups),
+        "unit": NAME,
+        "least_probability": Column(fractions),
+        "n_raters": Column(numbers_of_raters),
+        "label": Column(names=("grade", "score")),
+    }
 )
 PAIRS = Spec(
-    ("item", "a", "b"),
     {
-        "item": ids,
-        **dict.fromkeys(("a", "b", "response", "prompt", "reference", "rubric"), texts),
-        "criterion": names,
-    },
-    ("item", "criterion"),
+        "item": ITEM,
+        **dict.fromkeys(("a", "b", "response", "prompt", "reference", "rubric"), TEXT),
+        "criterion": Column(names, is_key=True),
+    }
 )
+ITEM_NAMES = ITEM.names
+VOTE_COLUMNS, LABEL_COLUMNS = VOTES.names_of("vote"), LABELS.names_of("label")
+"""Where votes and labels are; pairs have the first of each."""

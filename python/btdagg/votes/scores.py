@@ -14,8 +14,8 @@ from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.lazy import pl
 from btdagg._util.readable import Readable
 from btdagg.remarks import Remark
-from btdagg.votes.schema import Parser, checked, finite_numbers
-from btdagg.votes.source import ITEM_NAMES, read_table
+from btdagg.votes.schema import ITEM_NAMES, Parser, checked, finite_numbers
+from btdagg.votes.source import read_table
 from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, require
 from btdagg.votes.words import PASS_WORDS
 

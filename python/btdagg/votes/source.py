@@ -27,7 +27,7 @@ from btdagg._util.extras import needs
 from btdagg._util.files import read_bounded, require_unpacked
 from btdagg._util.lazy import pl
 from btdagg._util.spreadsheets import unguarded
-from btdagg.votes.schema import checked, ids
+from btdagg.votes.schema import ITEM_NAMES, checked, ids
 from btdagg.votes.table import NUMBER, Table, listing, require
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
         | Table
     )
 
-# What else the column of items may be called.
-ITEM_NAMES = ("id", "item_id")
 STANDARD_INPUT = "-"
 
 _KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")

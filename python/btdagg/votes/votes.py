@@ -23,14 +23,14 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.votes import schema
-from btdagg.votes.grades import VOTE_COLUMNS, scale_in, with_criteria
+from btdagg.votes.grades import scale_in, with_criteria
 from btdagg.votes.items import Confidences, Facts, Items
 from btdagg.votes.join import all_items, join, on_sides
 from btdagg.votes.orders import about_orders
 from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, column_text
-from btdagg.votes.schema import COUNTS, VOTES, checked, parse
+from btdagg.votes.schema import COUNTS, VOTE_COLUMNS, VOTES, checked, parse
 from btdagg.votes.sides import Sides, require_one_pair, sides_of
 from btdagg.votes.source import read_table, said
 from btdagg.votes.strength import (
@@ -627,8 +627,7 @@ def _counts_of(table: Table, scale: Scale, sides: Mapping[str, str] | None = Non
         for side, other in COUNT_COLUMNS.items()
     }
     require(table, sides)
-    kinds = {name: COUNTS.kinds[name] for name in ("item", "task", "judge")}
-    parsed = parse(table, kinds | dict.fromkeys(sides, schema.amounts_of_votes))
+    parsed = parse(table, COUNTS.kinds | dict.fromkeys(sides, schema.amounts_of_votes))
     # One row an item: in memory, as whatever is computed of them is.
     rows = parsed.collect(parsed.rows).with_columns(pl.col(NUMBER))
     whole = _whole(rows.rename(sides), sides.values())
