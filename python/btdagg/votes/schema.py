@@ -107,7 +107,7 @@ def checked(table: Table, kinds: Mapping[str, Kind]) -> list[pl.Expr]:
         if number is not None:
             advice = {"order": {"...": "AB"}} if kinds[name] is orders else None
             fault = number, table.error(number, name, expected, advice)
-            faults[name] = min(fault, faults.get(name, fault), key=lambda fault: fault[0])
+            faults[name] = min(faults.get(name, fault), fault, key=lambda fault: fault[0])
     if faults:
         raise min((faults[n] for n in kinds if n in faults), key=lambda fault: fault[0])[1]
     return [(p.plain if as_is else p.value).alias(name) for (name, p), as_is in pairs]
