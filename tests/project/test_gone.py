@@ -188,6 +188,26 @@ SHOWN_BY_RESULTS = {
     ),
     "instead": "sentence(), tables(), remarks with a code, as_dict() and figure() of a Result",
 }
+ONE_READER = {
+    "files": (
+        "python/btdagg/votes/own_words.py",
+        "python/btdagg/votes/panel.py",
+    ),
+    "names": (
+        "btdagg.votes.grades.refuse_grades",
+        "btdagg.votes.schema.PASS_WORDS",
+        "btdagg.votes.schema.VOTE_WORDS",
+        "btdagg.votes.schema.points_of",
+        "btdagg.votes.schema.votes",
+        "btdagg.votes.schema.votes_of",
+        "btdagg.votes.schema.words_on",
+        "btdagg.votes.words.in_own_orders",
+        "btdagg.votes.words.in_own_words",
+        "btdagg.votes.words.names_systems",
+        "btdagg.votes.words.voted",
+    ),
+    "instead": "declared columns (`votes/schema.py`), `verdicts_on`, and the words of `votes/words.py`",
+}
 ONE_INFERENCE = {
     "files": (
         *(
