@@ -114,7 +114,7 @@ _WORD = re.compile(
     rf"((?:\w+\.)?(?:words|orders)\.)({_QUOTED}|.+?)\s*=\s*({_QUOTED}|[^=]+)",
     re.IGNORECASE | re.DOTALL,
 )
-_OTHER = re.compile(rf"((?:\w+\.)*)({_QUOTED}|[^=]+?)\s*=\s*({_QUOTED}|.+)", re.DOTALL)
+_OTHER = re.compile(rf"((?:\w+\.)*)({_QUOTED}|[^=]*[^=.\s])\s*=\s*({_QUOTED}|.+)", re.DOTALL)
 _PART = r"\"[^\"]*\"|'[^']*'|[\w-]+"
 _LINE = re.compile(rf"\s*(\[?)\s*((?:{_PART})(?:\s*\.\s*(?:{_PART}))*)\s*[\]=]")
 
@@ -499,7 +499,6 @@ class Project:
             raise InputError(f"{place}: a file in the format {name}; {key} reads it") from None
 
     def _foreign(self, kind: str, place: Any) -> Table:
-
         imported = self.imported([place], self.said(kind, "format", "table"), kind)
         frame = imported.frame
         if any(code_of(remark) == "guessed-numbers" for remark in imported.remarks):
@@ -531,27 +530,23 @@ class Project:
         numbers = [n for n, kind in enumerate(kinds) if kind in ("votes", "labels")]
         if not numbers or self.file("items") is None:
             return tables
-        where = f"{self.where('items', 'file')}: "
-        with within(where):
-            items = read_table(self.read(("items", self.place("items")))[0], ["item"])
-        is_known = False
-        for number in numbers:
-            table = tables[number] = read_table(tables[number], ["item"])
-            item = pl.col("item").cast(table.schema["item"], strict=False)
-            names = [name for name in items.columns if name not in table.columns]
-            data = items.data.lazy().select(item, *names).drop_nulls("item")
-            is_twice = data.select(pl.col("item").is_duplicated().any())
-            forbid(items.collect(is_twice).item(), f"{where}{items.source} has an item twice")
-            on = {"on": "item", "maintain_order": "left"}
-            is_known |= bool(table.collect(table.rows.join(data, how="semi", **on).head(1)).height)
-            joined = table.rows.join(data, how="left", **on)
-            tables[number] = table.with_data(table.collect(joined) if table.in_memory else joined)
-        if not is_known:
-            first, other = (repr(t.values("item")[0]) for t in (items, tables[numbers[0]]))
-            raise InputError(
-                f"{where}no item of {items.source} is in {tables[numbers[0]].source}: the first is "
-                f"{first} there and {other} here"
-            )
+        (of_items,), matches = self.read(("items", self.place("items"))), []
+        with within(f"{self.where('items', 'file')}: "):
+            items = read_table(of_items, ["item"])
+            for number in numbers:
+                table = read_table(tables[number], ["item"])
+                item = pl.col("item").cast(table.schema["item"], strict=False)
+                names = [name for name in items.columns if name not in table.columns]
+                data = items.data.lazy().select(item, *names).drop_nulls("item")
+                repeats = items.collect(data.filter(pl.col("item").is_duplicated()).head(1))
+                forbid(repeats.height, f"{items.source} has an item twice: {[*repeats['item']]}")
+                matches.append(table.collect(table.rows.join(data, on="item", how="semi").head(1)))
+                joined = table.rows.join(data, on="item", how="left", maintain_order="left")
+                rows = table.collect(joined) if table.in_memory else joined
+                tables[number] = table.with_data(rows)
+            if not any(rows.height for rows in matches):
+                first, other = (f"{t.source} has {t.values('item')[0]!r}" for t in (items, table))
+                raise InputError(f"no item is in both: {first}, {other}")
         return tables
 
     # Keys of the file
@@ -559,19 +554,19 @@ class Project:
     def _check(self, path: tuple[str, ...], value: object) -> None:
         name, is_inside = path[-1], len(path) > 1
         kind, other = _kind_of(name, is_inside), _kind_of(name, not is_inside)
-        if kind is None and other is not None:
-            place = "above the tables" if is_inside else "in a table, such as [votes]"
-            raise InputError(f"{self.where(*path)}: no such key, which stands {place}")
         if kind is None:
             nearest = _nearest(name, [key for key in KEYS if _kind_of(key, is_inside)])
-            raise InputError(f"{self.where(*path)}: no such key, expected {nearest}")
+            advice = f", expected {nearest}"
+            if other is not None:
+                advice = " in a table; it stands above" if is_inside else "; it stands in a table"
+            raise InputError(f"{self.where(*path)}: no such key{advice}")
         if isinstance(kind, tuple):
             is_good, expected = value in (*kind, OPEN), f"one of {', '.join(kind)}"
         else:
             types, expected = KINDS[kind]
             parts: Any = value.values() if isinstance(value, dict) else value
             part_types = types.get(type(value))
-            is_good = type(value) in types and value != []
+            is_good = type(value) in types and value not in ("", [])
             is_good &= part_types is None or all(type(part) in part_types for part in parts)
         if not is_good:
             expected = expected.replace("{name}", name)
@@ -618,7 +613,6 @@ class Project:
         return found
 
     def _scale(self, path: tuple[str, ...], text: str) -> Scale:
-
         if self._answer(path, text).strip().lower() == "pairs":
             return PAIRS
         if _FACTOR.fullmatch(text):  # fractions are multiplied as they are imported
@@ -660,31 +654,24 @@ def _typed_keys(text: str) -> Iterator[tuple[list[str], str]]:
 
 def needs_a_name(places: Iterable[str]) -> bool:
     """Whether a project file here has to be named before commands read these files."""
-    try:
-        for place in places:
-            _require_below(Path(), place, "")
-    except InputError:
-        return True
-    return False
+    return any(_fault_of(Path(), place) for place in places)
 
 
 def _require_below(folder: Path, place: str, where: str) -> None:
     """Refuse an address, and a path that leads out of a folder, also by a link."""
-    top = os.path.realpath(folder)
-    if "://" in place:
-        fault = "is an address"
-    elif place.startswith("~") or not all(_is_below(top, path) for path in paths_of(place)):
-        fault = "leads out of its folder"
-    else:
-        return
-    raise InputError(
+    forbid(
+        fault := _fault_of(folder, place),
         f"{where}{shown_address(place)} {fault}, and nobody named {FILE}; --project {FILE} "
-        "allows it"
+        "allows it",
     )
 
 
-def _is_below(top: str, path: str) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(top)
+def _fault_of(folder: Path, place: str) -> str:
+    if "://" in place:
+        return "is an address"
+    top, paths = os.path.realpath(folder), map(os.path.realpath, paths_of(place))
+    is_below = not place.startswith("~") and all(Path(p).is_relative_to(top) for p in paths)
+    return "" if is_below else "leads out of its folder"
 
 
 def parts_of(column: str | Sequence[str]) -> list[str]:
@@ -711,4 +698,4 @@ def _kind_of(name: str, is_inside: bool = False) -> str | tuple[str, ...] | None
 
 def _nearest(name: str, known: Sequence[str]) -> str:
     nearest = get_close_matches(name.lower(), known, n=1)
-    return nearest[0] if nearest else f"one of {', '.join(known)}"
+    return nearest[0] if nearest else f"one of {listing(known)}"
