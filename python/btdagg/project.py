@@ -322,8 +322,9 @@ class Project:
         }
         how |= {name: self._mapping(name, table) for name in ("words", "constants")}
         how["name"] = self.said(table, "scorer")
-        wide = {"criterion": "criteria", "judge": "judges"}
-        wide = {name: of for name, key in wide.items() if (of := self._mapping(key, table))}
+        wide = {"criterion": self._mapping("criteria", table)}
+        wide["judge"] = self._mapping("judges", table)
+        wide = {name: columns for name, columns in wide.items() if columns}
         text, order = self.said(table, "scale"), self._mapping("orders", table)
         scale: Any = None
         if isinstance(text, str):
@@ -539,13 +540,15 @@ class Project:
                 names = [name for name in items.columns if name not in table.columns]
                 data = items.data.lazy().select(item, *names).drop_nulls("item")
                 repeats = items.collect(data.filter(pl.col("item").is_duplicated()).head(1))
-                forbid(repeats.height, f"{items.source} has an item twice: {[*repeats['item']]}")
+                for repeated in repeats["item"]:
+                    raise InputError(f"{items.source} has item {repeated!r} twice")
                 matches.append(table.collect(table.rows.join(data, on="item", how="semi").head(1)))
                 joined = table.rows.join(data, on="item", how="left", maintain_order="left")
                 rows = table.collect(joined) if table.in_memory else joined
                 tables[number] = table.with_data(rows)
             if not any(rows.height for rows in matches):
-                first, other = (f"{t.source} has {t.values('item')[0]!r}" for t in (items, table))
+                both = items, tables[numbers[0]]
+                first, other = (f"{t.source} has {t.values('item')[0]!r}" for t in both)
                 raise InputError(f"no item is in both: {first}, {other}")
         return tables
 
@@ -556,9 +559,8 @@ class Project:
         kind, other = _kind_of(name, is_inside), _kind_of(name, not is_inside)
         if kind is None:
             nearest = _nearest(name, [key for key in KEYS if _kind_of(key, is_inside)])
-            advice = f", expected {nearest}"
-            if other is not None:
-                advice = " in a table; it stands above" if is_inside else "; it stands in a table"
+            place = "above the tables" if is_inside else "in a table"
+            advice = f", expected {nearest}" if other is None else f" here; it stands {place}"
             raise InputError(f"{self.where(*path)}: no such key{advice}")
         if isinstance(kind, tuple):
             is_good, expected = value in (*kind, OPEN), f"one of {', '.join(kind)}"
