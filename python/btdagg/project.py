@@ -238,10 +238,6 @@ class Project:
             return f"--set {name}"
         return f"{self.path}, line {self._line(path)}: {name}" if self.path else name
 
-    def names_column(self, name: str) -> bool:
-        """Whether the project says which column of the votes is called so."""
-        return name in self._names() | self._names("votes")
-
     def name_of(self, column: str) -> str:
         """Return our name of a column, in lower case, that is called otherwise in the files."""
         tables = (self._names(), *map(self._names, TABLES))
@@ -299,6 +295,9 @@ class Project:
         An `InputError` says where a table that cannot be read, or a missing column, is named.
         """
         present = [(kind, place) for kind, place in sources if place is not None]
+        described = [n for n, (kind, _) in enumerate(present) if kind in ("votes", "labels")]
+        with_items = bool(described) and self.file("items") is not None
+        present += [("items", self.place("items"))] if with_items else []
         forbid(
             sum(str(place) == STANDARD_INPUT for _, place in present) > 1,
             "standard input is given for two tables, expected for at most one",
@@ -311,7 +310,10 @@ class Project:
         for number, (kind, _) in enumerate(present):
             columns = self._columns(tables[number], None if kind in foreign else kind)
             tables[number] = read_table(tables[number], [], columns=columns)
-        return self._with_items([kind for kind, _ in present], tables)
+        if with_items:
+            with within(f"{self.where('items', 'file')}: "):
+                _join(tables.pop(), tables, described)
+        return tables
 
     def imported(self, files: Sequence[Any], format: str | None, table: str, **how: Any) -> Any:
         """Read files of other tools by the project's top-level keys and those of a table."""
@@ -425,9 +427,8 @@ class Project:
             return self._scale(path, value)
         criteria = [*value]
         if table is not None:
-            named = (name for name in ("criterion", "task") if name in table.columns)
-            column = next(named, None)
-            criteria = table.values(column).drop_nulls().to_list() if column else []
+            columns = [name for name in ("criterion", "task") if name in table.columns]
+            criteria = [name for c in columns[:1] for name in table.values(c).drop_nulls()]
         for name in criteria:
             forbid(
                 name not in value,
@@ -526,32 +527,6 @@ class Project:
         present = {n: c for n, c in (kept | shared).items() if not _absent(c, table)}
         return {name: literal(column, table) for name, column in (present | own).items()}
 
-    def _with_items(self, kinds: Sequence[str], tables: list[Table]) -> list[Table]:
-        """Add the columns of `[items]` to votes and labels that have no column of the name."""
-        numbers = [n for n, kind in enumerate(kinds) if kind in ("votes", "labels")]
-        if not numbers or self.file("items") is None:
-            return tables
-        (of_items,), matches = self.read(("items", self.place("items"))), []
-        with within(f"{self.where('items', 'file')}: "):
-            items = read_table(of_items, ["item"])
-            for number in numbers:
-                table = read_table(tables[number], ["item"])
-                item = pl.col("item").cast(table.schema["item"], strict=False)
-                names = [name for name in items.columns if name not in table.columns]
-                data = items.data.lazy().select(item, *names).drop_nulls("item")
-                repeats = items.collect(data.filter(pl.col("item").is_duplicated()).head(1))
-                for repeated in repeats["item"]:
-                    raise InputError(f"{items.source} has item {repeated!r} twice")
-                matches.append(table.collect(table.rows.join(data, on="item", how="semi").head(1)))
-                joined = table.rows.join(data, on="item", how="left", maintain_order="left")
-                rows = table.collect(joined) if table.in_memory else joined
-                tables[number] = table.with_data(rows)
-            if not any(rows.height for rows in matches):
-                both = items, tables[numbers[0]]
-                first, other = (f"{t.source} has {t.values('item')[0]!r}" for t in both)
-                raise InputError(f"no item is in both: {first}, {other}")
-        return tables
-
     # Keys of the file
 
     def _check(self, path: tuple[str, ...], value: object) -> None:
@@ -627,6 +602,25 @@ class Project:
             raise InputError(f"{self.where(*path)}{rest}" if rest != str(error) else rest) from None
 
 
+def _join(items: Table, tables: list[Table], described: Sequence[int]) -> None:
+    """Add columns of items to those of some tables that have no column of the name, in place."""
+    items, matches = read_table(items, ["item"]), []
+    for number in described:
+        table = read_table(tables[number], ["item"])
+        item = pl.col("item").cast(table.schema["item"], strict=False)
+        names = [name for name in items.columns if name not in table.columns]
+        data = items.data.lazy().select(item, *names).drop_nulls("item")
+        for repeated in items.collect(data.filter(pl.col("item").is_duplicated()).head(1))["item"]:
+            raise InputError(f"{items.source} has item {repeated!r} twice")
+        matches.append(table.collect(table.rows.join(data, on="item", how="semi").head(1)))
+        joined = table.rows.join(data, on="item", how="left", maintain_order="left")
+        tables[number] = table.with_data(table.collect(joined) if table.in_memory else joined)
+    if not any(rows.height for rows in matches):
+        both = items, tables[described[0]]
+        first, other = (f"{t.source} has {t.values('item')[0]!r}" for t in both)
+        raise InputError(f"no item is in both: {first}, {other}")
+
+
 def quoted(text: str) -> str:
     """Return a text as a name or a value of --set, whatever it contains."""
     return '"' + text.replace('"', '""') + '"'
@@ -681,11 +675,10 @@ def parts_of(column: str | Sequence[str]) -> list[str]:
     return parts_of_column(column.split("+") if isinstance(column, str) else column)
 
 
-def _absent(column: str | Sequence[str], *tables: Table) -> str | None:
-    every = {name for table in tables for name in table.columns}
+def _absent(column: str | Sequence[str], table: Table) -> str | None:
     parts = parts_of(column)
-    absent = [part for part in parts if part not in every]
-    return absent[0] if absent and "+".join(parts) not in every else None
+    absent = [part for part in parts if part not in table.columns]
+    return absent[0] if absent and "+".join(parts) not in table.columns else None
 
 
 def is_column(name: str) -> bool:

@@ -415,6 +415,14 @@ def test_items_of_one_table_alone_and_of_other_types_are_joined(with_items):
     assert project.votes.frame["level"].to_list() == [5, 5, None, None]
 
 
+def test_a_typed_column_need_not_be_in_the_data_of_items(with_items):
+    with_items("item,level\n1,5\n2,6\n")
+    votes = btdagg.Project.load().with_keys(["judge=length"]).votes
+    assert votes.frame["judge"].to_list() == ["10", "10", "20", "30"]
+    with pytest.raises(btdagg.InputError, match=r"--set judge: .*items.csv has no column 'nobody'"):
+        _ = btdagg.Project.load().with_keys(["judge=nobody"]).votes
+
+
 def test_each_file_of_a_project_is_read_once(with_items, monkeypatch):
     with_items("item,level\n1,5\n2,6\n")
     places, read_table = [], btdagg.votes.read_table
