@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from btdagg._util.addresses import shown_address
-from btdagg._util.errors import InputError, expect, forbid, reworded, shown, within
+from btdagg._util.errors import InputError, expect, forbid, quoted, reworded, shown, within
 from btdagg._util.extensions import provided
 from btdagg._util.files import read_whole
 from btdagg._util.lazy import pl
@@ -619,11 +619,6 @@ def _join(items: Table, tables: list[Table], described: Sequence[int]) -> None:
         both = items, tables[described[0]]
         first, other = (f"{t.source} has {t.values('item')[0]!r}" for t in both)
         raise InputError(f"no item is in both: {first}, {other}")
-
-
-def quoted(text: str) -> str:
-    """Return a text as a name or a value of --set, whatever it contains."""
-    return '"' + text.replace('"', '""') + '"'
 
 
 def _unquoted(text: str) -> str:

@@ -2,14 +2,17 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import btdagg
-from btdagg.project import COLUMNS, FILE, KEYS, OPEN, is_column, quoted
+from btdagg._util.errors import quoted
+from btdagg.project import COLUMNS, FILE, KEYS, OPEN, is_column
 from pages import ROOT
 
 TEXTS = ("June, second half", "x = y", "日本, neu", "say \"yes\", a='b'", "a=b,item=c", "+", '""')
@@ -103,6 +106,22 @@ def test_every_key_takes_the_same_texts_from_the_file_and_typed(tmp_path, path):
 )  # fmt: skip
 def test_typed_keys_are_divided_by_commas_before_keys(text, keys):
     assert btdagg.Project().with_keys([text]).keys == keys
+
+
+@pytest.mark.parametrize("word", ["B wins", "yes,so=far", 'say "hi"', "A = B"])
+def test_advice_can_be_typed_as_it_is_printed(cli, folder, word):
+    pl.DataFrame({"item": [1, 2], "vote": [word, "A"]}).write_csv("v.csv")
+    err = cli("votes", "v.csv")[2]
+    (option,) = re.findall(r"(--set .*=\.\.\.'): A, B, tie or missing", err)
+    name, key = shlex.split(option.replace("...", "tie"))
+    status, _, err = cli("votes", "v.csv", name, key)
+    assert status == 0, err
+
+
+def test_advice_on_a_key_of_several_columns_can_be_typed():
+    columns = {"item": ["conversation", "bot"]}
+    error = btdagg.InputError("write {advice}", advice={"columns": columns})
+    assert error.in_options(lambda _: "--set ") == "write --set item=conversation+bot"
 
 
 @pytest.mark.parametrize("text", ["", "item", "item=", "=x", " = ", "words.=A", ",item=x"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 import typer
 
 from btdagg import remarks
-from btdagg._util.errors import InputError, expect, reworded
+from btdagg._util.errors import InputError, expect, quoted, reworded
 from btdagg._util.files import load_any
 from btdagg.cli.console import Terminal, write_data
 from btdagg.cli.flags import TABLE, CommandLine
@@ -258,8 +258,6 @@ class ReadingWithCovariates(Reading):
 
     @property
     def _own_keys(self) -> list[str]:
-        from btdagg.project import quoted
-
         return [] if self.known is None else [f"covariates={quoted(self.known)}"]
 
 

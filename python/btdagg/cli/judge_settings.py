@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from btdagg._util.errors import InputError, forbid, reworded
+from btdagg._util.errors import InputError, forbid, quoted, reworded
 from btdagg._util.files import read_whole
 from btdagg._util.outputs import require_no_link
 from btdagg.cli.common import ProjectOption, differences_said, note, parse_pairs
@@ -142,8 +142,6 @@ class JobFlags(EndpointFlags):
 
     def tables(self, columns: Mapping[str, str], *sources: tuple[str, Any]) -> list[Table]:
         """Read tables, with the columns of the settings too."""
-        from btdagg.project import quoted
-
         said = [f"{name}={quoted(column)}" for name, column in columns.items()]
         return self.project.with_keys(said).read(*sources)
 
