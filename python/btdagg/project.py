@@ -180,13 +180,6 @@ class Project:
     typed: frozenset[tuple[str, ...]] = field(default=frozenset(), repr=False)
     is_named: bool = field(default=True, repr=False)
 
-    def __post_init__(self) -> None:
-        for name, value in self.keys.items():
-            self._check((name,), value)
-        for table in TABLES:
-            for name, value in self.keys.get(table, {}).items():
-                self._check((table, name), value)
-
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> Project:
         """Load a project file; an `InputError` names the line of a wrong key.
@@ -203,7 +196,7 @@ class Project:
         with reworded(ValueError, f"{place}: {{error}}"):  # no TOML, or no UTF-8
             text = read_whole(place).decode()
             keys = tomllib.loads(text)
-        return cls(keys, place, text, is_named=path is not None)
+        return cls(keys, place, text, is_named=path is not None)._checked()
 
     def with_keys(self, texts: Sequence[str]) -> Project:
         """Return the project with keys that are typed, such as ``votes.item=case``."""
@@ -217,7 +210,7 @@ class Project:
             is_float = not outer and _kind_of(last) == "number" and is_number(value)
             table[last] = float(value) if is_float else value
             typed.add(tuple(path))
-        return Project(keys, self.path, self.text, frozenset(typed), self.is_named)
+        return Project(keys, self.path, self.text, frozenset(typed), self.is_named)._checked()
 
     # Keys
 
@@ -528,6 +521,14 @@ class Project:
         return {name: literal(column, table) for name, column in (present | own).items()}
 
     # Keys of the file
+
+    def _checked(self) -> Project:
+        for name, value in self.keys.items():
+            self._check((name,), value)
+        for table in TABLES:
+            for name, value in self.keys.get(table, {}).items():
+                self._check((table, name), value)
+        return self
 
     def _check(self, path: tuple[str, ...], value: object) -> None:
         name, is_inside = path[-1], len(path) > 1

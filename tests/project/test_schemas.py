@@ -107,7 +107,7 @@ def test_the_schema_of_a_project_takes_the_values_that_it_takes(errors, name):
     for value in VALUES:
         for keys in ({name: value}, {"votes": {name: value}}):
             try:
-                btdagg.Project(keys)
+                btdagg.Project(keys).with_keys([])
             except btdagg.InputError:
                 assert errors("project", keys), keys
             else:
