@@ -237,7 +237,7 @@ def test_the_project_of_another_folder_names_files_beside_it(cli, folder):
         ("# one way or another: case or id?\nitm = 1", "line 4: votes.itm: no such key"),
         ("# case or run?\nitem = '...'", "line 4: votes.item: fill in the ..."),
         ("[vote]", "line 3: vote.item"),
-        ("raters = 'all'", "line 3: votes.raters: no such key"),
+        ("raters = 'all'", "line 3: votes.raters: no such key here; it stands above the tables"),
         ("item = ", "btdagg.toml: Invalid value (at line 3"),
     ],
 )
@@ -360,6 +360,97 @@ def test_words_and_data_of_items(folder):
     assert project.labels.groups.tolist() == ["x", "x"]
     items = project.items()
     assert items.pooled.tolist() == [[0, 0, 2], [0, 1, 0], [1, 0, 0]]
+
+
+@pytest.fixture
+def with_items(folder):
+    """Votes and labels of items that a file describes, and a function that writes it."""
+    Path("votes.csv").write_text("item,vote,length\n1,A,10\n1,A,10\n2,tie,20\n3,B,30\n")
+    Path("labels.csv").write_text("item,label\n1,A\n2,tie\n3,B\n")
+    tables = {"votes": "votes.csv", "labels": "labels.csv", "items": "items.csv"}
+    lines = "".join(f'[{table}]\nfile = "{file}"\n' for table, file in tables.items())
+    Path("btdagg.toml").write_text(lines)
+    return Path("items.csv").write_text
+
+
+def test_a_column_that_votes_and_items_have_is_that_of_the_votes(with_items):
+    with_items("item,length,group,level\n1,7,x,5\n2,7,x,6\n3,7,y,8\n4,7,z,9\n")
+    project = btdagg.Project.load()
+    votes, labels = project.rows()
+    assert votes.frame["length"].to_list() == ["10", "10", "20", "30"]
+    assert votes.frame["level"].to_list() == ["5", "5", "6", "8"]
+    assert labels.frame["length"].to_list() == ["7", "7", "7"]
+    items = project.items()
+    assert items.group.tolist() == ["x", "x", "y"]
+    assert items.with_covariates("level").facts["covariate level"].tolist() == [5, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "item,level\na-1,5\na-2,6\n",
+            "line 6: items.file: no item is in both: items.csv has 'a-1', votes.csv has '1'",
+        ),
+        ("item,level\n1,5\n2,6\n1,7\n", "line 6: items.file: items.csv has item '1' twice"),
+        ("case,level\n1,5\n", "line 6: items.file: items.csv: no column 'item'; found case"),
+        ("", "line 6: items.file: items.csv: empty file"),
+        (None, "line 6: items.file: items.csv: no such file"),
+    ],
+)
+def test_data_of_items_that_cannot_be_joined_are_refused(with_items, text, message):
+    if text is not None:
+        with_items(text)
+    with pytest.raises(btdagg.InputError) as caught:
+        _ = btdagg.Project.load().votes
+    assert str(caught.value).startswith(f"btdagg.toml, {message}")
+
+
+def test_items_of_one_table_alone_and_of_other_types_are_joined(with_items):
+    Path("labels.csv").write_text("item,label\n7,A\n8,tie\n")
+    with_items("item,level\n7,5\n9,6\n")
+    assert btdagg.Project.load().labels.frame["level"].to_list() == ["5", None]
+    pl.DataFrame({"item": [1, 7], "level": [5, 6]}).write_parquet("items.parquet")
+    project = btdagg.Project.load().with_keys(["items.file=items.parquet"])
+    assert project.votes.frame["level"].to_list() == [5, 5, None, None]
+
+
+def test_a_typed_column_need_not_be_in_the_data_of_items(with_items):
+    with_items("item,level\n1,5\n2,6\n")
+    votes = btdagg.Project.load().with_keys(["judge=length"]).votes
+    assert votes.frame["judge"].to_list() == ["10", "10", "20", "30"]
+    with pytest.raises(btdagg.InputError, match=r"--set judge: .*items.csv has no column 'nobody'"):
+        _ = btdagg.Project.load().with_keys(["judge=nobody"]).votes
+
+
+def test_each_file_of_a_project_is_read_once(with_items, monkeypatch):
+    with_items("item,level\n1,5\n2,6\n")
+    places, read_table = [], btdagg.votes.read_table
+
+    def counted(source, *arguments, **options):
+        places.extend([source] * isinstance(source, str))
+        return read_table(source, *arguments, **options)
+
+    monkeypatch.setattr("btdagg.project.read_table", counted)
+    btdagg.Project.load().items()
+    assert sorted(places) == ["items.csv", "labels.csv", "votes.csv"]
+
+
+def test_a_criterion_without_a_scale_says_what_to_type(cli, folder):
+    Path("votes.csv").write_text('item,criterion,score\n1,"facts, all",2\n')
+    key = "votes.scale.tone=1-3"
+    err = cli("votes", "votes.csv", "--set", key)[2]
+    (option,) = re.findall(r"add --set '(.*)=\.\.\.'", err)
+    assert option == 'votes.scale."facts, all"'
+    assert cli("votes", "votes.csv", "--set", key, "--set", f"{option}=1-3")[0] == 0
+
+
+def test_the_column_of_judges_may_be_typed_where_a_judge_is_asked(cli, folder):
+    Path("pairs.csv").write_text("item,prompt,a,b\n1,p,x,y\n")
+    command = ("judge", "pairs.csv", "--model", "simulated", "-n", "2", "--dry-run")
+    assert cli(*command)[0] == 0
+    status, _, err = cli(*command, "--set", "judge=x")
+    assert (status, "pairs.csv has no column 'x'" in err) == (2, True)
 
 
 def test_settings_of_a_judge_are_used_only_where_they_are_named(cli, folder):

@@ -11,6 +11,7 @@ import pytest
 import btdagg
 from btdagg.datasets import simulate
 from btdagg.online import StoppingRule, fit_votes
+from btdagg.project import KEYS, OPEN
 from commands import cross_fit_quickly
 from pages import ROOT
 
@@ -95,13 +96,22 @@ def written(tmp_path_factory):
     return values, sources
 
 
-def test_the_schema_of_a_project_knows_its_keys():
-    from btdagg.project import _TABLE_KEYS, COLUMNS, SETTINGS, TABLES
+VALUES = (
+    *("", "a text", OPEN, "mean", "margin", "new", "votes", 5, 0.5, True, [], ["a", "b"], [5]),
+    *({}, {"a": "b"}, {"a": 5}, {"a": True}, {"a": ["b"]}, {"item": "a"}, {"itm": "a"}),
+)
 
-    schema = SCHEMAS["project"]
-    assert {*schema["$defs"]["table"]["properties"]} == {*COLUMNS, *_TABLE_KEYS}
-    own = {*COLUMNS, *_TABLE_KEYS, *SETTINGS, *TABLES, "judge"} - {"file"}
-    assert {*schema["properties"]} == own
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_schema_of_a_project_takes_the_values_that_it_takes(errors, name):
+    for value in VALUES:
+        for keys in ({name: value}, {"votes": {name: value}}):
+            try:
+                btdagg.Project(keys).with_keys([])
+            except btdagg.InputError:
+                assert errors("project", keys), keys
+            else:
+                assert errors("project", keys) == [], keys
 
 
 def test_what_is_written_fits_its_schema(errors, written, capsys):

@@ -107,6 +107,9 @@ def test_every_table_of_a_found_project_is_bounded(cli, place, table):
     assert (status, out) == (2, "")
     assert f"{table}.file" in err
     assert cli("--project", "btdagg.toml", *command)[0] == 0
+    if table != "pairs":
+        assert cli("votes")[0] == 2
+        assert f"{table}.file" in cli("votes")[2]
 
 
 @pytest.mark.parametrize(

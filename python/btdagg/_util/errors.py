@@ -168,4 +168,13 @@ def _typed(option: str, value: object) -> str:
     begin = option if option.endswith(("=", ".", " ")) else f"{option} "
     if not isinstance(value, dict):
         return f"{begin}{shlex.quote(str(value))}"
-    return " ".join(begin + shlex.quote(f"{name}={part}") for name, part in value.items())
+    written = quoted if begin.startswith("--set ") else str
+    pairs = (f"{written(name)}={written(part)}" for name, part in value.items())
+    return " ".join(begin + shlex.quote(pair) for pair in pairs)
+
+
+def quoted(value: object) -> str:
+    """Write a name or a value as --set takes it: in double quotes if it would end elsewhere."""
+    text = "+".join(value) if isinstance(value, list) else str(value)
+    is_plain = text == text.strip() != "" and not {*text} & {*',="'}
+    return text if is_plain else '"' + text.replace('"', '""') + '"'

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 import typer
 
 from btdagg import remarks
-from btdagg._util.errors import InputError, expect, reworded
+from btdagg._util.errors import InputError, expect, quoted, reworded
 from btdagg._util.files import load_any
 from btdagg.cli.console import Terminal, write_data
 from btdagg.cli.flags import TABLE, CommandLine
@@ -120,16 +120,36 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @dataclass(frozen=True)
 class Data:
-    """Labels and votes that pass the filters."""
+    """Labels and votes that pass the filters, and the tables that they are from."""
 
     gold: Labels
     votes: Votes
-    _read_all_parts: Callable[[], tuple[Labels, Votes]]
+    project: Project
+    raw: Sequence[Table]
+    filters: Mapping[str, list[str]]
 
     @cached_property
     def all_parts(self) -> tuple[Labels, Votes]:
         """Labels and votes of all tasks and judges that can be read as these."""
-        return self._read_all_parts()
+        from btdagg.votes.join import with_task
+        from btdagg.votes.labels import read_labels
+        from btdagg.votes.table import filtered
+        from btdagg.votes.votes import read_votes
+
+        project, columns = self.project, self.raw[0].columns
+        parts = {"task", "criterion", "judge"}.intersection(columns)
+        wider = {name: values for name, values in self.filters.items() if name not in parts}
+        criteria = project.criteria_on(self.votes.scale, self.gold.scale)
+        if criteria is not None and "criterion" in self.filters:  # others have other scales
+            wider["criterion"] = criteria
+        if wider == self.filters:
+            return self.gold, self.votes
+        votes, labels = filtered(wider, *self.raw)
+        how = project.how() | self.votes.provenance.how_to_read(votes)
+        how_labelled = project.how_labelled | {"scale": self.gold.scale}
+        gold = _readable(labels, partial(read_labels, **how_labelled))
+        votes = _readable(votes, partial(read_votes, scale=self.votes.scale, **how))
+        return gold, with_task(votes, gold)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,36 +234,10 @@ class Reading(ProjectOption):
 
     def data_of(self, raw: Sequence[Table], model: AnyModel | None = None) -> Data:
         """Read tables of votes and of labels, whose columns are named."""
-        project, filters = self.project, self._wanted(*raw)
+        filters = self._wanted(*raw)
         with differences_said():
-            votes, gold = project.tables(raw, filters, model, signs=self.signs)
-
-        def read_wider() -> tuple[Labels, Votes]:
-            from btdagg.votes.join import with_task
-            from btdagg.votes.labels import read_labels
-            from btdagg.votes.table import filtered
-            from btdagg.votes.votes import read_votes
-
-            wider = {
-                name: values
-                for name, values in filters.items()
-                if name not in ("task", "criterion", "judge") or name not in raw[0].columns
-            }
-            criteria = project.criteria_on(votes.scale, gold.scale)
-            if criteria is not None and "criterion" in filters:  # others have other scales
-                wider["criterion"] = criteria
-            if wider == filters:
-                return gold, votes
-            all_votes, all_labels = filtered(wider, *raw)
-            of_votes = project.how() | votes.provenance.how_to_read(all_votes)
-            of_votes["scale"] = votes.scale
-            of_labels = project.how_labelled | {"scale": gold.scale}
-            labels = _readable(all_labels, lambda table: read_labels(table, **of_labels))
-            return labels, with_task(
-                _readable(all_votes, lambda table: read_votes(table, **of_votes)), labels
-            )
-
-        return Data(gold, votes, read_wider)
+            votes, gold = self.project.tables(raw, filters, model, signs=self.signs)
+        return Data(gold, votes, self.project, raw, filters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +258,7 @@ class ReadingWithCovariates(Reading):
 
     @property
     def _own_keys(self) -> list[str]:
-        return [] if self.known is None else [f"covariates={self.known}"]
+        return [] if self.known is None else [f"covariates={quoted(self.known)}"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -168,7 +168,7 @@ def compare(
     data = reading.data(evaluated.votes, evaluated.labels)
     (gold, everything), table = data.all_parts, data.votes
     confidence = None
-    if reading.project.names_column("confidence"):
+    if reading.project.column("votes", "confidence"):
         confidence = "confidence"  # which may be any numbers of at least 0
     budgets, by = numbers_of_votes(evaluated.n_votes), names(evaluated.by, "by")
     scales, is_mirrored = (table.scale, gold.scale), table.scale.mirrored

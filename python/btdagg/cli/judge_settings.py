@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from btdagg._util.errors import InputError, forbid, reworded
+from btdagg._util.errors import InputError, forbid, quoted, reworded
 from btdagg._util.files import read_whole
 from btdagg._util.outputs import require_no_link
 from btdagg.cli.common import ProjectOption, differences_said, note, parse_pairs
@@ -92,7 +92,7 @@ class EndpointFlags(ProjectOption):
         keys = project.keys.get("judge")
         keys = keys if isinstance(keys, dict) else {}  # a text is a column
         if self.typed.named_project is None:
-            typed = {path[1] for path in project.typed if path[0] == "judge"}
+            typed = {name for table, *names in project.typed if table == "judge" for name in names}
             if (ignored := keys.keys() - typed) and self.config != project.path:
                 note(
                     f"[judge] of {project.path} is not used ({', '.join(sorted(ignored))}); to "
@@ -142,7 +142,7 @@ class JobFlags(EndpointFlags):
 
     def tables(self, columns: Mapping[str, str], *sources: tuple[str, Any]) -> list[Table]:
         """Read tables, with the columns of the settings too."""
-        said = [f"{name}={column}" for name, column in columns.items()]
+        said = [f"{name}={quoted(column)}" for name, column in columns.items()]
         return self.project.with_keys(said).read(*sources)
 
     def settings(self) -> JudgeSettings:

@@ -102,8 +102,8 @@ def votes(
 
     Example: btdagg votes votes.csv labels.csv --report out
     """
-    if votes is None and labels is None:  # all is what the project says
-        labels = selection.project.file("labels")
+    if votes is None and labels is None and selection.project.file("labels") is not None:
+        labels = selection.project.place("labels")  # all is what the project says
     looks = bool(reporting.report or selection.filters or selection.keys or labels)
     votes = selection.project.place("votes", votes)
     looks = looks or disagreements is not None
