@@ -206,7 +206,7 @@ ONE_READER = {
         "btdagg.votes.words.names_systems",
         "btdagg.votes.words.voted",
     ),
-    "instead": "declared columns (`votes/schema.py`), `verdicts_on`, and the words of `votes/words.py`",
+    "instead": "declared columns (`votes/schema.py`), `verdicts_on`, words of `votes/words.py`",
 }
 ONE_INFERENCE = {
     "files": (
