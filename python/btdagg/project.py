@@ -401,10 +401,8 @@ class Project:
 
     def items(self, criterion: str | None = None) -> Items:
         """Items with votes, labels and named systems; one criterion where there are several."""
-        from btdagg.votes.sides import columns_of_systems
-
         votes, labels = self.rows(criterion)
-        return votes.items(labels, **columns_of_systems(votes))
+        return votes.items(labels)
 
     def where(self, *path: str) -> str:
         """Return what a message calls a key: the option that was typed, or its line of the file."""

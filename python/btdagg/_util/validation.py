@@ -191,6 +191,12 @@ def column_names(values: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
+def is_series(values: Any) -> bool:
+    """Whether it is a column of a library of data frames."""
+    library = type(values).__module__.partition(".")[0]
+    return library in ("pandas", "polars", "pyarrow") and np.ndim(values) == 1
+
+
 def with_columns(frame: Any, names: list[Any]) -> Any:
     return frame.select(names) if hasattr(frame, "select") else frame[names]
 

@@ -13,13 +13,12 @@ from btdagg._util.errors import InputError, expect, forbid, within
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
-    CountsItself,
     as_checked_counts,
     as_number,
     distinct_rows,
     same_length,
 )
-from btdagg.votes.by_id import counts_and_sides
+from btdagg.votes.by_id import as_items
 from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
@@ -264,11 +263,10 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
     if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
         raise InputError("expected a pair (counts, labels), or with the items' groups a triple")
     counts, labels, *names = pair
-    if hasattr(labels, "unlabelled") and isinstance(counts, CountsItself):
-        items = counts.labelled(labels)
-        counts, labels = items.by_judge, items.label_scale.sides(items.label)
+    items = as_items(counts, labels)
+    votes, gold = as_checked_counts(items.pooled), items.label_scale.sides(items.label)
+    if items.has_ids:
         names += [items.ids, *([] if items.group is None else [items.group])]
-    votes, gold = counts_and_sides(counts, labels)
     if held_out:
         expect(names, "leave_out", held_out, "None, since the items have no ids or groups")
         kept = np.ones(len(votes), dtype=np.bool_)

@@ -261,7 +261,7 @@ def change(
         after = replace(after, labels=None, label_scale=before.label_scale)
     before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))
     numbers = [np.arange(len(items)) for items in (before, after)]
-    if before.facts.votes is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
+    if not before.origin.source and all(map(np.array_equal, numbers, (before.ids, after.ids))):
         after = replace(after, ids=after.ids + len(before))  # numbers of rows name nothing
     judge, is_again, remarks = _judged_again(before, after, level)
     n_anchors = int(is_again.sum())

@@ -13,9 +13,10 @@ from btdagg._util.lazy import pl
 from btdagg._util.validation import column_names, columns_of
 from btdagg.model.covariates import columns_for
 from btdagg.votes.by_id import as_items
-from btdagg.votes.items import Facts, Items
+from btdagg.votes.facts import Facts
+from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
-from btdagg.votes.standings import sources_of, systems_in
+from btdagg.votes.standings import sources_of
 from btdagg.votes.table import PLACE, counts_of, facts_of
 from btdagg.votes.votes import Votes, read_votes
 
@@ -222,7 +223,7 @@ def _counted(
         standings = [c.standings for c in fitted.covariates if c.name == "standing"]
         if refresh and standings:
             warn_of(['standings are computed from these votes, as standings="votes" says'])
-        elif None in standings and systems_in(counted) is not None:
+        elif None in standings and counted.systems is not None:
             warn_of(["the model has no saved standings, so they are computed from these votes"])
     known = columns_for(fitted, counted)
     warn_of(unknown_in(known))
@@ -248,7 +249,7 @@ def covariates_in(
             expected = f"{', or '.join(sources)}, a covariate of the model"
             raise InputError(f"{source}: expected {expected}", argument="covariates")
     table = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
-    items = Items(counts=counts, scale=model.scale, facts=Facts(frame=table)).known_by(known)
+    items = Items(counts=counts, scale=model.scale, facts=Facts(label_rows=table)).known_by(known)
     return items.with_covariates([*kept], model=model).covariates
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -264,14 +265,6 @@ def _numbers(facts: Any, name: str) -> Floats | None:
     return values
 
 
-def systems_in(items: Any) -> NDArray[Any] | None:
-    """Return the systems of each item, of A and of B, (n, 2), or of grades, (n, 1)."""
-    facts = [items.column(name) for name in items.scale.systems]
-    if any(column is None or column.null_count() for column in facts):
-        return None
-    return np.array([column.to_list() for column in facts], dtype=object).T
-
-
 def _prompts(items: Any) -> NDArray[Any] | None:
     return None if items.scale.mirrored or items.group is None else items.group[:, None]
 
@@ -290,5 +283,8 @@ def _lengths(items: Any) -> Floats | None:
     return np.asarray(np.subtract.reduce(logs))
 
 
-STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": systems_in, "group-standing": _prompts}
+STANDINGS: dict[str, Callable[[Any], Any]] = {
+    "standing": attrgetter("systems"),
+    "group-standing": _prompts,
+}
 _KNOWN = {**STANDINGS, "length": _lengths}
