@@ -96,9 +96,9 @@ def test_a_frame_whose_ids_are_of_two_columns_is_decided():
 @pytest.mark.parametrize(
     ("more", "units"),
     [
-        ({}, ["x", "y"]),
+        ({}, [" x", " y"]),
         ({"group": ["g", "g"]}, None),
-        ({"group": ["g", "g"], "unit": ["item", "item"]}, ["x", "y"]),
+        ({"group": ["g", "g"], "unit": ["item", "item"]}, [" x", " y"]),
         ({"group": ["g", "g"], "unit": ["group", None]}, ["g", "g"]),
         ({"group": ["g", "g"], "unit": ["group", "item"]}, None),
     ],

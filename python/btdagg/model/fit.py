@@ -108,7 +108,7 @@ def fitted_items(
         groups,
         scale=scale,
         label_scale=label_scale,
-        partial=covariates is not None or panel is not None,
+        partial=covariates is not None,
         panel=panel,
         judges=judges,
         weights=None if is_soft else weights,

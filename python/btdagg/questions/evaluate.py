@@ -136,7 +136,7 @@ def evaluate(
     if isinstance(votes, Items) and labels is None:
         if covariates is not None:
             votes, covariates = votes.with_covariates(covariates), None
-        votes = votes.labelled()
+        votes = votes.labelled().by_row()
         labels, groups, label_scale = votes.label, votes.group, votes.label_scale
     of_arrays = not isinstance(votes, Votes) and not isinstance(labels, Labels)
     if not of_arrays:

@@ -86,19 +86,15 @@ def as_tables(
         return with_labels(counts, labels, drawn=drawn), None
     if labels is not None and not isinstance(labels, Labels) and by_id:
         if is_series(labels) or not is_items or counts.origin.source:
-            raise _without_ids("labels", labels, "btdagg.read_labels(frame) with a column item")
+            expected = (
+                "labels with ids of items, since the votes have ids: btdagg.read_labels(frame) "
+                'with a column item, or a series with them in its index, frame.set_index("item")'
+                '["label"]; arrays go by position with items.by_judge as counts'
+            )
+            raise InputError(argument="labels", got=type(labels).__name__, expected=expected)
     elif isinstance(labels, Labels) and not by_id:
         tables_only(counts)
     return counts, labels
-
-
-def _without_ids(name: str, values: Any, table: str) -> InputError:
-    return InputError(
-        f"{name} is a {type(values).__name__} without ids of items, expected them since the votes "
-        f'have ids: {table}, or a series with the ids in its index, frame.set_index("item")'
-        f'["{name.rstrip("s")}"]; arrays go by position with items.by_judge as counts',
-        argument=name,
-    )
 
 
 def as_items(

@@ -296,8 +296,8 @@ class Items(Readable):
     @property
     def unit_names(self) -> NDArray[Any]:
         """Names of items that stand alone, (n,): several criteria of one response are one unit."""
-        names = {"task": self.facts.get("task", np.full(len(self), "")), "item": self.ids}
-        return _named(*(names[name] for name in self.scale.mode.key))
+        is_told_apart = "task" in self.facts and "task" in self.scale.mode.key
+        return _named(*([self.facts["task"]] if is_told_apart else []), self.ids)
 
     @property
     def id_frame(self) -> pl.DataFrame:
@@ -450,12 +450,12 @@ class Items(Readable):
                 return values.iloc[[row_of[item] for item in ids]]
         elif not is_series(values) and not is_table:
             return values
-        raise InputError(
-            f"{name} has no ids of the items, and the votes have ids: expected a series of pandas "
-            "with the ids in its index, a column of the votes or the labels, or an array in the "
-            "order of items.ids beside items, btdagg.read_votes(frame).items(labels)",
-            argument=name,
+        expected = (
+            "a series with the ids of the items in its index, or a column of the votes or labels, "
+            "since the votes have ids; arrays in the order of items.ids go with "
+            "items = btdagg.read_votes(frame).items(labels)"
         )
+        raise InputError(argument=name, got=type(values).__name__, expected=expected)
 
     def require_votes_alone(self, user: str) -> Self:
         """Refuse items with covariates for who uses votes alone; return the items."""

@@ -75,16 +75,13 @@ def join(counted: Items, labels: Labels, *, drawn: bool = False) -> Items:
     shares = np.full((len(all_rows) + 1, len(labels.scale.points)), np.nan)
     shares[:n_labels] = labels.shares
     rows = all_rows.select(pl.all().gather(place))
-    is_unnamed = "task" in rows.columns and "task" not in counted.facts
-    tasks = rows["task"].fill_null("").to_list() if is_unnamed else []
-    known = counted.with_facts({"task": np.array(tasks, dtype=object)} if is_unnamed else {})
     is_found = n_without_votes < n_labels
     no_labels = counted.origin.no_labels if is_found else _why_no_label(counted, labels)
     joined = replace(
-        known,
+        counted,
         labels=shares[place.fill_null(len(all_rows)).to_numpy()],
         label_scale=labels.scale,
-        facts=known.facts.with_label_rows(rows),
+        facts=counted.facts.with_label_rows(rows),
         origin=replace(
             counted.origin,
             n_without_votes=n_without_votes,
