@@ -19,6 +19,7 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.votes.by_id import as_items
+from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
@@ -218,8 +219,8 @@ def fit_prior(
     Parameters
     ----------
     neighbours : mapping of str to pairs, or iterable of pairs
-        For each neighbour (counts, labels), as `calibrate` takes them; a third element is the id or
-        group of each item, (n,), which tables have. An iterable is named by numbers from 1.
+        For each neighbour (counts, labels), as `calibrate` takes them, or labelled items; a third
+        element is the id or group of each item, (n,), which tables have. An iterable is named by numbers from 1.
     leave_out : collection
         Items, or groups, to leave out of every neighbour, such as those of an evaluation; compared
         as text.
@@ -260,10 +261,13 @@ def fit_prior(
 
 
 def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
-    if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
-        raise InputError("expected a pair (counts, labels), or with the items' groups a triple")
-    counts, labels, *names = pair
-    items = as_items(counts, labels)
+    names: list[Any] = []
+    if isinstance(pair, Items):
+        items = pair.labelled()
+    else:
+        if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
+            raise InputError("expected a pair (counts, labels), or with the items' groups a triple")
+        items, names = as_items(*pair[:2]), [*pair[2:]]
     votes, gold = as_checked_counts(items.pooled), items.label_scale.sides(items.label)
     if items.has_ids:
         names += [items.ids, *([] if items.group is None else [items.group])]

@@ -10,9 +10,9 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
-from btdagg._util.validation import column_names, columns_of
+from btdagg._util.validation import columns_of
 from btdagg.model.covariates import columns_for
-from btdagg.votes.by_id import as_items
+from btdagg.votes.by_id import as_items, as_tables
 from btdagg.votes.facts import Facts
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
@@ -91,9 +91,8 @@ def decisions(
     expect(not trust_unlike or certificate is not None, "trust_unlike", trust_unlike, expected)
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
-    if not _has_counts(items, fitted.scale) and "item" in (column_names(items) or ()):
-        table: Any = items
-        items = read_votes(table, scale=fitted.scale)
+    if not _has_counts(items, fitted.scale):
+        items = as_tables(items, None, fitted.scale)[0]
     if isinstance(items, Votes) and fitted.provenance is not None:
         items = _as_fitted(items, fitted.provenance)
     every, counts, known = _counted(items, fitted, n_votes, refresh)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial as applied
@@ -19,6 +18,7 @@ from btdagg._util.validation import (
     as_panel_counts,
     column_names,
     is_series,
+    is_source,
     same_index,
     same_length,
 )
@@ -74,13 +74,13 @@ def as_tables(
     InputError
         If votes have ids of items and labels have none, or the reverse.
     """
-    is_table = isinstance(labels, Labels) or _is_source(labels) or _has_ids(labels)
-    if _is_source(counts) or (_has_ids(counts) and (is_table or not _is_indexed(counts))):
+    is_table = isinstance(labels, Labels) or is_source(labels) or _has_ids(labels)
+    if is_source(counts) or (_has_ids(counts) and (is_table or not _is_indexed(counts))):
         counts = read_votes(_with_ids(counts), scale=scale)
     is_items = isinstance(counts, Items)
     by_id = isinstance(counts, CountsItself) or (is_items and counts.has_ids)
     usual = label_scale or scale or (getattr(counts, "scale", None) if by_id else None)
-    if _is_source(labels) or (_has_ids(labels) and (by_id or not _is_indexed(labels))):
+    if is_source(labels) or (_has_ids(labels) and (by_id or not _is_indexed(labels))):
         labels = read_labels(_with_ids(labels), scale=usual)
     if is_items and isinstance(labels, Labels):
         return with_labels(counts, labels, drawn=drawn), None
@@ -258,13 +258,6 @@ def _has_ids(values: Any) -> bool:
     index = values.index
     names = {str(name).strip().lower() for name in index.names}
     return not names.isdisjoint(_IDS) or (index.nlevels == 1 and index.dtype.kind not in "biufMm")
-
-
-def _is_source(values: Any) -> bool:
-    """Whether it is the path of a table, or a list of its rows."""
-    if isinstance(values, list):
-        return bool(values) and isinstance(values[0], Mapping)
-    return isinstance(values, str | os.PathLike)
 
 
 def _columns(values: Any) -> set[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
-from btdagg._util.validation import as_names, as_panel_counts, has_judges, same_length
+from btdagg._util.validation import CountsItself, as_names, as_panel_counts, has_judges, same_length
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def standing(
     Parameters
     ----------
     counts : (n, J) array of non-negative numbers, or items
-        Votes per item for each point; of a panel (n, judges, 3), which is pooled.
+        Votes per item for each point; of a panel (n, judges, 3), which is pooled. Systems of items
+        are in the order of their `ids`.
     system_a, system_b : (n,) arrays
         Systems that wrote A and B; for grades the system, or another group, alone.
     scale : Scale
@@ -67,6 +68,9 @@ def standing(
     >>> standing(counts, ["x", "x", "y", "y"], ["y", "z", "z", "x"]).round(2).tolist()
     [0.75, 0.62, -0.08, -0.75]
     """
+    if isinstance(counts, CountsItself):
+        expected = "btdagg.read_votes(frame).items(), whose rows are in the order of its ids"
+        raise InputError(argument="counts", got=type(counts).__name__, expected=expected)
     return _standing(counts, system_a, system_b, scale)[0]
 
 
