@@ -220,7 +220,8 @@ def fit_prior(
     ----------
     neighbours : mapping of str to pairs, or iterable of pairs
         For each neighbour (counts, labels), as `calibrate` takes them, or labelled items; a third
-        element is the id or group of each item, (n,), which tables have. An iterable is named by numbers from 1.
+        element is the id or group of each item, (n,), which tables have. An iterable is named by
+        numbers from 1.
     leave_out : collection
         Items, or groups, to leave out of every neighbour, such as those of an evaluation; compared
         as text.
