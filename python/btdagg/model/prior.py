@@ -269,7 +269,7 @@ def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
         if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
             raise InputError("expected a pair (counts, labels), or with the items' groups a triple")
         items, names = as_items(*pair[:2]), [*pair[2:]]
-    votes, gold = as_checked_counts(items.pooled), items.label_scale.sides(items.label)
+    gold, votes = items.label_scale.sides(items.label), as_checked_counts(items.pooled)
     if items.has_ids:
         names += [items.ids, *([] if items.group is None else [items.group])]
     if held_out:

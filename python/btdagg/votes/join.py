@@ -52,7 +52,8 @@ def join(counted: Items, labels: Labels, *, drawn: bool = False) -> Items:
     Parameters
     ----------
     counted : Items
-        Items with their votes; those that no model can decide are left out.
+        Items with their votes; those that no model can decide, and criteria without any label, are
+        left out.
     labels : Labels
         Items without one of these keep no label.
     drawn : bool
@@ -62,16 +63,23 @@ def join(counted: Items, labels: Labels, *, drawn: bool = False) -> Items:
     require_labels(labels)
     require_alike(counted.scale, labels.scale)
     labels, n_looks = _drawn_by_chance(labels) if drawn else (labels, 0)
-    about: list[Remark] = []
     has_votes = counted.scale.decidable(counted.pooled)
-    if not has_votes.all():
-        about.append(remarks.unreadable_items(int((~has_votes).sum())))
-        counted = counted[has_votes]
-    if n_looks:
-        about.append(remarks.reviewed_labels(n_looks, labels.source))
+    everything, counted = counted, counted if has_votes.all() else counted[has_votes]
     all_rows, n_labels = pl.concat([labels.frame, labels.unlabelled]), len(labels.frame)
     place = _places(counted, labels, all_rows)
-    n_without_votes = n_labels - int((place.unique() < n_labels).sum())
+    is_labelled = (place < n_labels).fill_null(value=False).to_numpy()
+    n_without_votes = n_labels - place.filter(is_labelled).n_unique()
+    bare = _bare_tasks(counted, is_labelled)
+    about: list[Remark] = []
+    if not has_votes.all():
+        n_empty = int((~has_votes & ~_of_tasks(everything, bare)).sum())
+        about.append(remarks.unreadable_items(n_empty))
+    if bare:
+        about.append(remarks.tasks_without_labels(bare))
+        kept = ~_of_tasks(counted, bare)
+        counted, place = counted[kept], place.filter(kept)
+    if n_looks:
+        about.append(remarks.reviewed_labels(n_looks, labels.source))
     shares = np.full((len(all_rows) + 1, len(labels.scale.points)), np.nan)
     shares[:n_labels] = labels.shares
     rows = all_rows.select(pl.all().gather(place))
@@ -90,12 +98,11 @@ def join(counted: Items, labels: Labels, *, drawn: bool = False) -> Items:
             no_labels=no_labels,
         ),
     )
-    has_probabilities = drawn and "probability" in rows.columns
-    if n_looks and labels.frame["probability"].is_null().all():  # the column is of the looks alone
-        has_probabilities = False
-    group = _groups_of(joined, rows, labels.source)
-    sampling = Draw(units=_units(rows, joined.unit_names, group))
-    if has_probabilities:
+    group, units = _groups_and_units(joined, rows, labels.source)
+    sampling = Draw(units=units)
+    # Else the column is of the looks alone.
+    has_probability = not n_looks or labels.frame["probability"].count() > 0
+    if drawn and has_probability and "probability" in rows.columns:
         stratum = rows["stratum"].cast(pl.String) if {*rows.columns} >= _DESIGNED else None
         sampling = sampling._replace(
             probabilities=_numbers(rows["probability"], labels.source),
@@ -104,6 +111,19 @@ def join(counted: Items, labels: Labels, *, drawn: bool = False) -> Items:
     if drawn:
         sampling = sampling._replace(least_probability=_least_probability(labels))
     return replace(joined, group=group, sampling=sampling)
+
+
+def _bare_tasks(items: Items, is_labelled: NDArray[np.bool_]) -> list[str]:
+    """Return the criteria of which no item has a label; pairs keep all their tasks."""
+    if items.scale.mirrored or "task" not in items.facts or not is_labelled.any():
+        return []
+    tasks = items.facts["task"].tolist()
+    labelled = {task for task, has_label in zip(tasks, is_labelled, strict=True) if has_label}
+    return [task for task in dict.fromkeys(tasks) if task not in labelled]
+
+
+def _of_tasks(items: Items, tasks: list[str]) -> NDArray[np.bool_]:
+    return np.isin(items.facts["task"], tasks) if tasks else np.zeros(len(items), dtype=np.bool_)
 
 
 def _places(counted: Items, labels: Labels, rows: pl.DataFrame) -> pl.Series:
@@ -137,23 +157,29 @@ def _places(counted: Items, labels: Labels, rows: pl.DataFrame) -> pl.Series:
     return keys[0].join(named, on=keys[1].columns, how="left", maintain_order="left")["place"]
 
 
-def _groups_of(items: Items, rows: pl.DataFrame, source: str) -> NDArray[Any] | None:
-    """Return the group of each item: the labels', else the votes', else its own name."""
-    group = (
-        rows["group"] if "group" in rows.columns else pl.Series([None] * len(rows), dtype=pl.String)
-    )
-    alone = pl.Series(items.unit_names.tolist(), dtype=pl.String)
-    if group.null_count() and (of_votes := items.facts.voted("group", items.id_frame)) is not None:
-        group = group.fill_null(of_votes.str.strip_chars().replace("", None))
+def _groups_and_units(items: Items, rows: pl.DataFrame, source: str) -> tuple[Any, Any]:
+    """Return the group of each item, and the unit that was drawn, or None where they are unknown.
+
+    The group is the labels', else the votes', else the item alone.
+    """
+    names = items.unit_names
+    alone = pl.Series(names.tolist(), dtype=pl.String)
     is_shared = alone.is_duplicated().any()
     if is_shared and "task" not in rows.columns:
         raise InputError(
             f"{source} has no column criterion or task, expected one, since {items.origin.source} "
             "has several for an item"
         )
-    if group.null_count() == len(group) and not is_shared:
-        return None
-    return np.array(group.fill_null(alone).to_list(), dtype=object)
+    group = pl.Series([None] * len(rows), dtype=pl.String)
+    group = rows["group"] if "group" in rows.columns else group
+    if group.null_count() and (voted := items.facts.voted("group", items.id_frame)) is not None:
+        group = group.fill_null(voted.str.strip_chars().replace("", None))
+    is_known = group.null_count() < len(group)
+    groups = np.array(group.fill_null(alone).to_list(), dtype=object)
+    drawn = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
+    units = groups if drawn == {"group"} else None
+    units = names if not is_known or drawn == {"item"} else units
+    return groups if is_known or is_shared else None, units
 
 
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
@@ -241,24 +267,16 @@ def _remarks_on_join(items: Items, labels: Labels) -> list[Remark]:
 def with_labels(
     counted: Items, labels: Labels, *, drawn: bool = False, about: Iterable[Remark] = ()
 ) -> Items:
-    """Join items with labels as `join` does, and say in remarks what was left out.
+    """Join items with labels as `join` does, and say in remarks what to know of them.
 
-    Of grades, criteria of which no item has a label are left out. `about` are remarks on the votes.
+    `about` are remarks on the votes.
     """
     items = join(counted, labels, drawn=drawn)
     forbid(not items.is_labelled.any(), items.origin.no_labels)
-    remarks_on_tasks: list[Remark] = []
-    if not items.scale.mirrored and "task" in items.facts:
-        tasks = items.facts["task"]
-        labelled = {*tasks[items.is_labelled].tolist()}
-        if bare := [task for task in dict.fromkeys(tasks.tolist()) if task not in labelled]:
-            items = items[~np.isin(tasks, bare)]
-            remarks_on_tasks = [remarks.tasks_without_labels(bare)]
     numbers = items.facts.n_disputed or 0, int(items.is_labelled.sum())
     return items.with_remarks(
         [
             *items.origin.remarks,
-            *remarks_on_tasks,
             *rater_remarks(labels.scale, labels.raters, *numbers, of_estimates=drawn),
             *on_sides([items]),
             *about,
@@ -319,13 +337,6 @@ def _like_ids(voted: Iterable[Any], labelled: Iterable[Any]) -> Remark | None:
     how = [name for name, form in _FORMS.items() if form(first) == form(second)]
     kind = how[0] if how else "how they are written"
     return remarks.similar_ids(len(found), kind, first, second)
-
-
-def _units(rows: pl.DataFrame, names: Any, groups: Any) -> Any:
-    units = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
-    if groups is None or units == {"item"}:
-        return names
-    return groups if units == {"group"} else None
 
 
 def _least_probability(labels: Labels) -> float | None:

@@ -359,9 +359,7 @@ class Votes(Table, CountsItself):
             )
         rows = self._tally(self.data.lazy(), n_votes, (*key, column))
         judge = rows[column].cast(pl.String).replace_strict(names, range(len(names)))
-        rows = self._in_tasks(
-            rows.with_columns(judge.alias(PLACE)).sort(PLACE, maintain_order=True)
-        )
+        rows = self._in_tasks(rows.with_columns(judge.alias(PLACE)), PLACE)
         keys = rows.select(key).unique(maintain_order=True)
         place = rows.select(key).join(
             keys.with_row_index(NUMBER), on=key, nulls_equal=True, how="left", maintain_order="left"
@@ -381,12 +379,14 @@ class Votes(Table, CountsItself):
         facts = Facts(columns, self)
         return Items(counts=counts, ids=ids_of(items), scale=self.scale, facts=facts, origin=origin)
 
-    def _in_tasks(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Bring rows that are told apart by their tasks into the order of these."""
-        if "task" not in rows.columns or rows["task"].n_unique() < 2:
-            return rows
-        first = pl.int_range(pl.len()).min().over("task")
-        return rows.sort(first, maintain_order=True)
+    def _in_tasks(self, rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        """Sort rows by their task, in order of first appearance, and by columns within it."""
+        if "task" in rows.columns:
+            tasks = rows.select("task").unique(maintain_order=True).with_row_index(_TURN)
+            how: Any = {"how": "left", "maintain_order": "left", "nulls_equal": True}
+            rows, columns = rows.join(tasks, on="task", **how), (_TURN, *columns)
+        sorted_rows = rows.sort(columns, maintain_order=True) if columns else rows
+        return sorted_rows.drop(_TURN, strict=False)
 
     def _confidences(self, column: str | None) -> tuple[pl.LazyFrame, dict[str, Any]]:
         """Return the rows with confidences, or the error of whoever needs these."""
