@@ -1,5 +1,6 @@
 """Every function that takes votes and labels matches them by id, or says how to."""
 
+import inspect
 import itertools
 
 import numpy as np
@@ -19,18 +20,19 @@ N_ITEMS = 60
 class Data:
     """Votes and labels of the same items, the labels in another order."""
 
-    def __init__(self, ids):
+    def __init__(self, ids, n_labels=N_ITEMS, **columns):
         rng = np.random.default_rng(0)
         gold = rng.integers(-1, 2, N_ITEMS)
         cast = np.where(
             rng.random((N_ITEMS, 6)) < 0.8, gold[:, None], rng.integers(-1, 2, (N_ITEMS, 6))
         )
         self.votes = pd.DataFrame({"item": np.repeat(ids, 6), "vote": cast.ravel()})
+        self.votes = self.votes.assign(**{n: np.repeat(of, 6) for n, of in columns.items()})
         sums = [(cast == vote).sum(axis=1) for vote in (-1, 0, 1)]
         self.counts = pd.DataFrame(
             {"item": ids, **dict(zip(["minus", "tie", "plus"], sums, strict=True))}
         )
-        order = rng.permutation(N_ITEMS)
+        order = rng.permutation(N_ITEMS)[:n_labels]
         self.labels = pd.DataFrame({"item": np.array(ids)[order], "label": gold[order]})
         self.tables = btdagg.read_votes(self.votes), btdagg.read_labels(self.labels)
         self.arrays = np.stack(sums, axis=1), gold
@@ -42,23 +44,48 @@ DATA = {
     "row numbers": Data([*range(N_ITEMS)]),
 }
 QUICK = CrossFit(n_repeats=2, n_refits=5)
-FUNCTIONS = {
+PROTOCOL = btdagg.Protocol(QUICK, GroupTest())
+MODEL = btdagg.calibrate(*DATA["text"].tables).model
+# Every public function of votes and labels, by its name; of some, the votes alone.
+QUESTIONS = {
     "calibrate": lambda *of: btdagg.calibrate(*of).model.numbers,
+    "calibrate_panel": lambda *of: btdagg.calibrate_panel(*of).model,
     "bootstrap": lambda *of: btdagg.bootstrap(*of, n_refits=3).parameters.tolist(),
     "estimate": lambda *of: btdagg.estimate(*of).estimates,
+    "estimate_systems": lambda *of: str(btdagg.estimate_systems(*of)),
     "certify": lambda *of: btdagg.certify(*of, agreement=0.7).to_json(),
-    "evaluate": lambda *of: str(btdagg.evaluate(*of, protocol=btdagg.Protocol(QUICK, GroupTest()))),
+    "evaluate": lambda *of: str(btdagg.evaluate(*of, protocol=PROTOCOL)),
     "compare": lambda votes, labels: btdagg.compare(
-        votes,
-        votes,
-        labels,
-        methods=("weak", "majority"),
-        protocol=btdagg.Protocol(QUICK, GroupTest()),
+        votes, votes, labels, methods=("weak", "majority"), protocol=PROTOCOL
     ),
     "recalibrate": lambda votes, labels: str(
         btdagg.recalibrate(votes, votes, labels, protocol=QUICK)
     ),
-    "fit_prior": lambda *of: btdagg.fit_prior({"a": of}).to_json(),
+    "fit_prior": lambda *of: btdagg.fit_prior([of]).to_json(),
+    "agreement": lambda *of: str(btdagg.agreement(*of)),
+    "bias": lambda *of: str(btdagg.bias(*of)),
+    "align": lambda votes, labels: btdagg.align(DATA["text"].arrays[1], votes, labels),
+    "decide": lambda *of: np.array(btdagg.decide(*of)).tolist(),
+    "decisions": lambda votes, _: btdagg.decisions(votes, MODEL).rows(),
+    "standing": lambda votes, _: btdagg.standing(votes, ["x"] * N_ITEMS, ["y"] * N_ITEMS),
+    "majority_vote": lambda votes, _: btdagg.majority_vote(votes).tolist(),
+    "change": lambda votes, _: btdagg.estimates.change(votes, votes),
+    "choose": lambda votes, _: btdagg.estimates.choose(votes, 9).rows.tolist(),
+    "not_worse": lambda *of: str(
+        btdagg.estimates.not_worse(*of, candidate="x", baseline="y", margin=0.5)
+    ),
+    "worth_a_look": lambda *of: btdagg.estimates.worth_a_look(*of, 0.1).rows.tolist(),
+    "fit_votes": lambda *of: str(btdagg.online.fit_votes(*of)),
+    "plan": lambda *of: str(btdagg.online.plan(*of, n_items=100, n_votes=[2], n_labels=[20])),
+    "drps": lambda *of: MODEL.drps(*of),
+    "decide_by_model": lambda votes, _: MODEL.decide(votes).tolist(),
+}
+FUNCTIONS = {
+    name: QUESTIONS[name]
+    for name in (
+        *("calibrate", "bootstrap", "estimate", "certify", "evaluate", "compare", "recalibrate"),
+        *("fit_prior", "agreement"),
+    )
 }
 VOTES = {
     "votes": lambda d: d.tables[0],
@@ -83,6 +110,102 @@ SERIES = {
     "arrow": lambda d: pa.array(d.labels["label"].to_list()),
 }
 """Labels that do not."""
+
+
+PAIRED = Data(
+    [f"q{i}" for i in range(N_ITEMS)],
+    n_labels=50,
+    system_a=["x", "y"] * (N_ITEMS // 2),
+    system_b=["y", "x"] * (N_ITEMS // 2),
+    judge=["j"] * N_ITEMS,
+)
+TABLES = {
+    "pandas": lambda frame, _: frame,
+    "polars": lambda frame, _: pl.DataFrame({k: frame[k].to_list() for k in frame}),
+    "lazy": lambda frame, _: pl.DataFrame({k: frame[k].to_list() for k in frame}).lazy(),
+    "arrow": lambda frame, _: pa.table({k: frame[k].to_list() for k in frame}),
+    "mapping": lambda frame, _: {k: frame[k].to_list() for k in frame},
+    "rows": lambda frame, _: frame.to_dict("records"),
+    "path": lambda frame, path: frame.to_csv(path, index=False) or str(path),
+    "Path": lambda frame, path: frame.to_csv(path, index=False) or path,
+}
+
+
+def answer(function, votes, labels):
+    """The answer as text; None if a sentence says which function reads the table."""
+    try:
+        return repr(function(votes, labels))
+    except InputError as error:
+        if "read_votes(" in str(error) or "read_labels(" in str(error):
+            return None
+        raise
+
+
+def test_no_question_of_votes_and_labels_is_forgotten():
+    public = {"decisions", "change"}  # of items by other names
+    for module in (btdagg, btdagg.estimates, btdagg.online):
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            parameters = {*inspect.signature(function).parameters}
+            if parameters & {"labels", "counts", "neighbours"} and "predicted" not in parameters:
+                public.add(name)
+    assert public == {*QUESTIONS} - {"drps", "decide_by_model"}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_table_of_any_kind_is_read_or_who_reads_it_is_said(name, tmp_path):
+    arrays_alone = "align", "drps", "decide_by_model"
+    expected = None if name in arrays_alone else answer(QUESTIONS[name], *PAIRED.tables)
+    for kind in TABLES.values():
+        tables = kind(PAIRED.votes, tmp_path / "v.csv"), kind(PAIRED.labels, tmp_path / "l.csv")
+        found = answer(QUESTIONS[name], *tables)
+        if name == "decide":  # which returns a frame of the same kind
+            assert found is not None
+        else:
+            assert found in (expected, None)
+        if name in FUNCTIONS or name in ("estimate_systems", "bias", "choose", "decisions"):
+            assert found == expected
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_arrays_and_series_without_ids_are_not_matched_with_a_table(name):
+    votes_alone = "decisions", "standing", "majority_vote", "change", "choose", "decide_by_model"
+    if name in votes_alone:
+        return
+    gold = PAIRED.arrays[1]
+    for labels in (gold, gold.tolist(), pd.Series(gold), pl.Series(gold)):
+        for votes in (PAIRED.tables[0], PAIRED.votes, PAIRED.tables[0].items()):
+            with pytest.raises(InputError):
+                QUESTIONS[name](votes, labels)
+
+
+def test_an_argument_with_a_row_for_each_item_is_matched_by_id():
+    data = PAIRED
+    items = data.tables[0].items(data.tables[1])
+    prompts = pd.Series([f"p{i // 3}" for i in range(N_ITEMS)], index=items.ids)
+    weights = pd.Series(np.linspace(0.5, 1, N_ITEMS), index=items.ids)
+    shuffled = np.random.default_rng(1).permutation(N_ITEMS)
+    expected = btdagg.estimate(*data.tables, groups=prompts)
+    of_arrays = btdagg.estimate(items.by_judge, items.labels, groups=prompts.to_numpy())
+    assert expected.estimates == of_arrays.estimates
+    in_any_order = btdagg.estimate(*data.tables, groups=prompts.iloc[shuffled])
+    assert in_any_order.estimates == expected.estimates
+    labelled = items.labelled()
+    of_labelled = weights.loc[labelled.ids].to_numpy()
+    weighted = btdagg.calibrate(labelled, weights=of_labelled).model
+    for given in (weights, weights.iloc[shuffled]):
+        assert btdagg.calibrate(*data.tables, weights=given).model == weighted
+        assert btdagg.calibrate(items, weights=given).model == weighted
+    for name, values in (("groups", prompts), ("weights", weights)):
+        for other in (values.to_numpy(), values.to_list(), values.reset_index(drop=True)):
+            with refused(name, got=type(other).__name__):
+                btdagg.calibrate(*data.tables, **{name: other})
+    half = pd.Series(0.5, index=items.ids)
+    by_id = btdagg.estimate(*data.tables, probabilities=half.iloc[shuffled])
+    assert by_id.estimates == btdagg.estimate(*data.tables, probabilities=half).estimates
+    with refused("probabilities", got="ndarray"):
+        btdagg.estimate(*data.tables, probabilities=half.to_numpy())
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -198,7 +198,8 @@ def refuse_tables(values: Any, name: str, reader: str) -> None:
     is_lazy = hasattr(values, "collect_schema")
     names = values.collect_schema().names() if is_lazy else column_names(values) or ()
     has_ids = "item" in [str(column).strip().lower() for column in names]
-    if has_ids or is_source(values) or isinstance(values, Mapping):
+    is_table = hasattr(values, "unlabelled")  # labels as they were read
+    if has_ids or is_table or is_source(values) or isinstance(values, Mapping):
         expected = f"an array; {reader} reads a table, for btdagg.decisions and all questions"
         raise InputError(argument=name, got=type(values).__name__, expected=expected)
 

@@ -252,7 +252,8 @@ def change(
     expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")
     old_name, new_name = map(str, names)
     for name, items in (("before", before), ("after", after)):
-        expect(isinstance(items, Items), name, type(items).__name__, "Items, as Votes.items makes")
+        expected = "items, btdagg.read_votes(frame).items(labels)"
+        expect(isinstance(items, Items), name, type(items).__name__, expected)
         require_same_points(items, "to tell the judge's part")
         expect(not items.judges, name, "a panel", "votes of one judge")
         expect(finite_counts(items.pooled).any(), name, "items without a vote", "some with votes")
