@@ -292,6 +292,8 @@ def _items_of(
         items = counts.items(labels, panel=panel, by=by, n_votes=n_votes)
     else:
         items = items_of(counts, labels, by=by, **how)
+    if not scale.mirrored and "by" not in items.facts and items.systems is not None:
+        items = items.with_columns_of({"by": "system"})
     if covariates is not None:
         items = items.with_covariates(covariates, model=how["model"])
     return items.of_pair(*pair)
