@@ -309,7 +309,6 @@ def calibrate_panel(
         panel="judge",
         judges=judges,
     )
-    rows.items.scale.require_sides("a panel")
     how: dict[str, Any] = {"alpha": alpha, "kappa": kappa, "provenance": provenance}
     return calibrated_items(rows, judges=judges, is_panel=True, **how)
 

@@ -156,6 +156,8 @@ def as_items(
         Decisions made elsewhere: -1, 0, 1, or NaN where there is none.
     """
     counts, labels = as_tables(counts, labels, scale, label_scale, drawn=drawn)
+    if panel is not None:
+        scales_of(counts, labels, scale, label_scale)[0].require_sides("a panel")
     is_table = isinstance(labels, Labels)
     per_item = {"groups": groups, "weights": weights, "probabilities": probabilities}
     per_item |= {"units": units, "strata": strata}
