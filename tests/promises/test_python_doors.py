@@ -373,3 +373,24 @@ def test_lists_of_numpy_s_values_are_read_as_those_of_python_s():
     for table in (plain, columns, mixed):
         ids, counts = btdagg.read_votes(table).counts()
         assert (ids.tolist(), counts.tolist()) == (["x", "y"], [[0, 1, 1], [1, 0, 0]])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda *of, **how: btdagg.calibrate(*of, **how).model,
+        lambda *of, **how: btdagg.estimate(*of, **how).estimates,
+        lambda *of, **how: btdagg.certify(*of, agreement=0.6, **how).to_json(),
+        lambda *of, **how: str(btdagg.bias(*of, **how)),
+        lambda *of, **how: str(btdagg.evaluate(*of, protocol=PROTOCOL, **how)),
+    ],
+    ids=["calibrate", "estimate", "certify", "bias", "evaluate"],
+)
+def test_covariates_beside_tables_are_matched_by_id(question):
+    ids = DATA["text"].tables[0].ids
+    x = pd.Series(np.random.default_rng(2).normal(size=N_ITEMS), index=ids)
+    expected = question(*DATA["text"].tables, covariates={"x": x})
+    assert question(*DATA["text"].tables, covariates={"x": x[::-1]}) == expected
+    with refused("covariates", got="ndarray"):
+        question(*DATA["text"].tables, covariates={"x": x.to_numpy()})

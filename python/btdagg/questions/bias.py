@@ -311,11 +311,11 @@ def bias(
     level = as_level(level)
     how: dict[str, Any] = {"groups": groups, "probabilities": probabilities}
     how |= {"scale": scale, "label_scale": label_scale}
-    items = _items(counts, labels, system_a, system_b, how)
+    items, is_table = _items(counts, labels, system_a, system_b, how), not isinstance(counts, Items)
     require_same_points(items, "so that slopes can be compared")
     known: Mapping[str, Floats] = {}
     if covariates is not None:
-        known = known_by_itself(items, covariates).covariates
+        known = known_by_itself(items, covariates, is_table=is_table).covariates
     with_systems = _systems(items)
     expected = "a length, a column of numbers or the systems of each response"
     expect(known or with_systems is not None, "covariates", "nothing", expected)

@@ -41,7 +41,7 @@ from btdagg.model.model import Model
 from btdagg.model.panel import PanelModel
 from btdagg.remarks import Remark
 from btdagg.result import Curve, CurveFigure, Entry, Panel, Result, ResultTable, Row
-from btdagg.votes.items import Draw
+from btdagg.votes.items import Draw, Items
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.standings import known_by_itself
@@ -449,7 +449,7 @@ def certify(
     how: Any = {"scale": scale, "label_scale": label_scale, "model": model, "groups": groups}
     how |= {"probabilities": probabilities, "least_probability": least_probability}
     items = items_of(counts, labels, **how)
-    items = known_by_itself(items, covariates, model)
+    items = known_by_itself(items, covariates, model, is_table=not isinstance(counts, Items))
     if provenance is None and items.origin.source:
         provenance = items.provenance
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2

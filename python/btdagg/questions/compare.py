@@ -354,7 +354,9 @@ def _labelled(
         if isinstance(way, Votes):
             counted = way.items(n_votes=n_votes, decisions=decisions)
             joined = join(counted, cast("Labels", labels))
-        joined = joined if covariates is None else joined.with_covariates(covariates)
+        is_counted = isinstance(way, Votes)  # here, in an order that nobody knows
+        if covariates is not None:
+            joined = joined.with_covariates(covariates, is_table=is_counted)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}
     else:

@@ -13,11 +13,11 @@ from btdagg._util.lazy import pl
 from btdagg._util.validation import columns_of
 from btdagg.model.covariates import columns_for
 from btdagg.votes.by_id import as_items, as_tables
-from btdagg.votes.facts import Facts
+from btdagg.votes.facts import Facts, facts_of
 from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.standings import sources_of
-from btdagg.votes.table import PLACE, counts_of, facts_of
+from btdagg.votes.table import PLACE, counts_of
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _groups_of(items: Any, rows: pl.DataFrame, has_label: NDArray[np.bool_]) -> 
     if not isinstance(items, Votes) or "group" not in items.columns:
         return None
     group = pl.col("group").fill_null(pl.format(" {}", "item"))
-    of_items = facts_of(items, rows["item"].to_numpy(), ["group"])
+    of_items = facts_of(items, rows.select("item"), ["group"])
     return of_items.select(group).to_series().to_numpy()
 
 

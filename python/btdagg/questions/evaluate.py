@@ -230,7 +230,7 @@ def _joined(
     if covariates is None:
         return votes.labelled(labels, n_votes, **needed)
     items: Items = join(votes.items(n_votes=n_votes, **needed), labels)
-    labelled: Items = items.with_covariates(covariates).labelled()
+    labelled: Items = items.with_covariates(covariates, is_table=True).labelled()
     labelled.require_votes(n_votes)
     return labelled
 

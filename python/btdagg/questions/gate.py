@@ -295,7 +295,8 @@ def _items_of(
     if not scale.mirrored and "by" not in items.facts and items.systems is not None:
         items = items.with_columns_of({"by": "system"})
     if covariates is not None:
-        items = items.with_covariates(covariates, model=how["model"])
+        is_table = not isinstance(counts, Items)
+        items = items.with_covariates(covariates, model=how["model"], is_table=is_table)
     return items.of_pair(*pair)
 
 

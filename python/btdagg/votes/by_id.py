@@ -93,7 +93,11 @@ def as_tables(
             )
             raise InputError(argument="labels", got=type(labels).__name__, expected=expected)
     elif isinstance(labels, Labels) and not by_id:
-        tables_only(counts)
+        raise InputError(
+            "labels are a table but counts is an array: pass the votes, btdagg.read_votes(frame), "
+            "or the arrays of btdagg.align(ids, counts, labels)",
+            argument="counts",
+        )
     return counts, labels
 
 
@@ -226,17 +230,6 @@ def _of_arrays(
         labels = label_scale.labels[places]
     same_length("labels", len(labels), "counts", len(items))
     return replace(items, labels=labels, label_scale=label_scale)
-
-
-def tables_only(counts: Any) -> Any:
-    """Return votes that are a table, as labels are."""
-    if not isinstance(counts, CountsItself):
-        raise InputError(
-            "labels are a table but counts is an array: pass the votes, btdagg.read_votes(frame), "
-            "or the arrays of btdagg.align(ids, counts, labels)",
-            argument="counts",
-        )
-    return counts
 
 
 def counts_and_sides(

@@ -182,18 +182,6 @@ class Items(Readable):
         for name, value in {**known, "group": group, "origin": origin}.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def joined(cls, parts: Sequence[Items], *, facts: Facts, **fields: Any) -> Self:
-        """Return the items of several parts, one after the other, with facts of all of them."""
-        columns = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("counts", "labels", "ids")
-            if name not in fields
-        }
-        first = parts[0]
-        scales = {"scale": first.scale, "label_scale": first.label_scale}
-        return cls(**{**scales, "origin": first.origin, **columns, **fields}, facts=facts)
-
     def __len__(self) -> int:
         return len(self.counts)
 
@@ -612,8 +600,21 @@ class Items(Readable):
         by = np.repeat(np.array(names, dtype=object), [len(run) for run in runs])
         remarks = tuple(dict.fromkeys(self.origin.remarks + before.origin.remarks))
         origin = replace(Origin(), judges=self.judges, sides=self.origin.sides, remarks=remarks)
-        fields: Any = {"group": np.concatenate(groups), "sampling": sampling, "origin": origin}
-        return Items.joined(runs, facts=Facts({"by": by}), **fields)
+        counts, labels, ids = (
+            np.concatenate([getattr(run, name) for run in runs])
+            for name in ("counts", "labels", "ids")
+        )
+        return Items(
+            counts=counts,
+            labels=labels,
+            ids=ids,
+            group=np.concatenate(groups),
+            scale=self.scale,
+            label_scale=self.label_scale,
+            facts=Facts({"by": by}),
+            sampling=sampling,
+            origin=origin,
+        )
 
     def of_pair(self, *pair: str) -> Items:
         """Return the items that compare two systems, with the same one as A in all of them."""

@@ -210,14 +210,16 @@ def columns_needed(model: Any) -> list[str]:
     return list(dict.fromkeys(chain(*chain(*(sources.values() for sources in of_each)))))
 
 
-def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
+def known_by_itself(
+    items: Any, covariates: Any, model: Any = None, *, is_table: bool = False
+) -> Any:
     """Return items with covariates, of which none is made of the votes of other items."""
     if isinstance(covariates, str) and covariates == "auto":
         made = ((name, make(items)) for name, make in _KNOWN.items() if name not in STANDINGS)
         known = {name: values for name, values in made if values is not None}
         return items.known_by(known)
     if covariates is not None:
-        items = items.with_covariates(covariates, model=model)
+        items = items.with_covariates(covariates, model=model, is_table=is_table)
     for name in items.covariates:
         expected = (
             "covariates that an item has by itself; a standing depends on the votes of other items"
