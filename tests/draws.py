@@ -45,7 +45,8 @@ def transfer_of(tasks, mae):
 
 
 def comparison_of(counts, labels, aggregators=None, **options):
-    """Methods on the same splits of arrays."""
+    """Methods on the same splits of arrays, or of the rows of items."""
+    counts = counts.by_row() if hasattr(counts, "by_row") else counts
     (cell,) = evaluate(counts, labels, aggregators=aggregators, **options).cells
     return cell
 

@@ -27,7 +27,6 @@ from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.provenance import warn_of
 from btdagg.votes.scale import PAIRS, Scale, points_of
 from btdagg.votes.schema import ITEM_NAMES
-from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.source import (
     STANDARD_INPUT,
     literal,
@@ -389,7 +388,7 @@ class Project:
     def items(self, criterion: str | None = None) -> Items:
         """Items with votes, labels and named systems; one criterion where there are several."""
         votes, labels = self.rows(criterion)
-        return votes.items(labels, **columns_of_systems(votes))
+        return votes.items(labels)
 
     # Arguments of the readers
 

@@ -238,7 +238,7 @@ def test_grades_by_criterion_are_what_their_arrays_give(cli, scores):
 @pytest.mark.parametrize(
     ("labels", "options", "text"),
     [
-        ({"criterion": "x"}, (), "no row has task 'safe'; found x"),
+        ({"criterion": "x"}, (), "no row has task 'helpful'; found x"),
         ({"criterion": None}, (), "no column criterion or task, expected one"),
         ({"label": "A"}, (), "got 'A', expected 1, 2, 3, 4 or 5"),
         (
@@ -272,7 +272,8 @@ def test_a_criterion_without_labels_is_left_out_and_a_response_of_two_systems_re
     assert json.loads(out)["n_items"] == 200
     both = pl.concat([pl.read_csv("scores.csv").with_columns(system=pl.lit(s)) for s in "ab"])
     both.write_csv("scores.csv")
-    status, _, err = cli("estimate", "scores.csv", "grades.csv", *SAID)
+    assert cli("estimate", "scores.csv", "grades.csv", *SAID)[0] == 0
+    status, _, err = cli("estimate", "scores.csv", "grades.csv", *SAID, "--systems", "system")
     assert status == 2
     assert "column system: item 'r0' has 'a' and 'b'" in err
 

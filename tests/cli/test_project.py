@@ -317,7 +317,7 @@ def test_items_of_a_project_know_their_systems(cli, folder):
         'scale = "1-4"\n'
     )
     items = btdagg.Project.load().items()
-    assert sorted({*items.facts["by"].tolist()}) == ["x", "y"]
+    assert sorted({*items.systems[:, 0].tolist()}) == ["x", "y"]
     assert btdagg.estimates.not_worse(items, candidate="x", baseline="y", margin=2).passed
 
 

@@ -401,7 +401,7 @@ def test_counts_are_evaluated_like_votes():
     assert found.by == ()
     (cell,) = found.cells
     assert (cell.key, cell.n_votes, cell.n_missing) == ((), None, 0)
-    assert (cell.items.label.tolist(), cell.items.facts.votes) == (MATH.labels.tolist(), None)
+    assert (cell.items.label.tolist(), cell.items.column("tie")) == (MATH.labels.tolist(), None)
     assert_same_scores(cell, MATH.counts, MATH.labels)
     with pytest.raises(InputError) as error:
         evaluate(counts, read_labels(MATH.label_columns()), n_votes=[4])

@@ -108,3 +108,19 @@ def test_promises_know_public_names_alone():
             inside |= {module, f"{module}.{name}"} & {*KNOWN_INSIDE} or {f"{path.name}: {module}"}
         inside |= {name for name in KNOWN_INSIDE if f'"{name}"' in path.read_text("utf-8")}
     assert inside == {*KNOWN_INSIDE}
+
+
+OF_TABLES = {"Votes", "Labels", "Table", "read_votes", "read_labels", "CountsItself"}
+OF_ARRAYS = "model", "methods", "inference", "online"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in OF_ARRAYS],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_models_never_see_a_table(path):
+    """They take `Items` and arrays, which `as_items` makes at the door."""
+    names = {name for module, name in imports_of(path) if module.startswith("btdagg")}
+    assert not names & OF_TABLES
+    assert "facts.votes" not in path.read_text("utf-8")

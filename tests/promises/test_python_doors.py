@@ -1,5 +1,6 @@
 """Every function that takes votes and labels matches them by id, or says how to."""
 
+import inspect
 import itertools
 
 import numpy as np
@@ -19,18 +20,19 @@ N_ITEMS = 60
 class Data:
     """Votes and labels of the same items, the labels in another order."""
 
-    def __init__(self, ids):
+    def __init__(self, ids, n_labels=N_ITEMS, **columns):
         rng = np.random.default_rng(0)
         gold = rng.integers(-1, 2, N_ITEMS)
         cast = np.where(
             rng.random((N_ITEMS, 6)) < 0.8, gold[:, None], rng.integers(-1, 2, (N_ITEMS, 6))
         )
         self.votes = pd.DataFrame({"item": np.repeat(ids, 6), "vote": cast.ravel()})
+        self.votes = self.votes.assign(**{n: np.repeat(of, 6) for n, of in columns.items()})
         sums = [(cast == vote).sum(axis=1) for vote in (-1, 0, 1)]
         self.counts = pd.DataFrame(
             {"item": ids, **dict(zip(["minus", "tie", "plus"], sums, strict=True))}
         )
-        order = rng.permutation(N_ITEMS)
+        order = rng.permutation(N_ITEMS)[:n_labels]
         self.labels = pd.DataFrame({"item": np.array(ids)[order], "label": gold[order]})
         self.tables = btdagg.read_votes(self.votes), btdagg.read_labels(self.labels)
         self.arrays = np.stack(sums, axis=1), gold
@@ -42,23 +44,48 @@ DATA = {
     "row numbers": Data([*range(N_ITEMS)]),
 }
 QUICK = CrossFit(n_repeats=2, n_refits=5)
-FUNCTIONS = {
+PROTOCOL = btdagg.Protocol(QUICK, GroupTest())
+MODEL = btdagg.calibrate(*DATA["text"].tables).model
+# Every public function of votes and labels, by its name; of some, the votes alone.
+QUESTIONS = {
     "calibrate": lambda *of: btdagg.calibrate(*of).model.numbers,
+    "calibrate_panel": lambda *of: btdagg.calibrate_panel(*of).model,
     "bootstrap": lambda *of: btdagg.bootstrap(*of, n_refits=3).parameters.tolist(),
     "estimate": lambda *of: btdagg.estimate(*of).estimates,
+    "estimate_systems": lambda *of: str(btdagg.estimate_systems(*of)),
     "certify": lambda *of: btdagg.certify(*of, agreement=0.7).to_json(),
-    "evaluate": lambda *of: str(btdagg.evaluate(*of, protocol=btdagg.Protocol(QUICK, GroupTest()))),
+    "evaluate": lambda *of: str(btdagg.evaluate(*of, protocol=PROTOCOL)),
     "compare": lambda votes, labels: btdagg.compare(
-        votes,
-        votes,
-        labels,
-        methods=("weak", "majority"),
-        protocol=btdagg.Protocol(QUICK, GroupTest()),
+        votes, votes, labels, methods=("weak", "majority"), protocol=PROTOCOL
     ),
     "recalibrate": lambda votes, labels: str(
         btdagg.recalibrate(votes, votes, labels, protocol=QUICK)
     ),
-    "fit_prior": lambda *of: btdagg.fit_prior({"a": of}).to_json(),
+    "fit_prior": lambda *of: btdagg.fit_prior([of]).to_json(),
+    "agreement": lambda *of: str(btdagg.agreement(*of)),
+    "bias": lambda *of: str(btdagg.bias(*of)),
+    "align": lambda votes, labels: btdagg.align(DATA["text"].arrays[1], votes, labels),
+    "decide": lambda *of: np.array(btdagg.decide(*of)).tolist(),
+    "decisions": lambda votes, _: btdagg.decisions(votes, MODEL).rows(),
+    "standing": lambda votes, _: btdagg.standing(votes, ["x"] * N_ITEMS, ["y"] * N_ITEMS),
+    "majority_vote": lambda votes, _: btdagg.majority_vote(votes).tolist(),
+    "change": lambda votes, _: btdagg.estimates.change(votes, votes),
+    "choose": lambda votes, _: btdagg.estimates.choose(votes, 9).rows.tolist(),
+    "not_worse": lambda *of: str(
+        btdagg.estimates.not_worse(*of, candidate="x", baseline="y", margin=0.5)
+    ),
+    "worth_a_look": lambda *of: btdagg.estimates.worth_a_look(*of, 0.1).rows.tolist(),
+    "fit_votes": lambda *of: str(btdagg.online.fit_votes(*of)),
+    "plan": lambda *of: str(btdagg.online.plan(*of, n_items=100, n_votes=[2], n_labels=[20])),
+    "drps": lambda *of: MODEL.drps(*of),
+    "decide_by_model": lambda votes, _: MODEL.decide(votes).tolist(),
+}
+FUNCTIONS = {
+    name: QUESTIONS[name]
+    for name in (
+        *("calibrate", "bootstrap", "estimate", "certify", "evaluate", "compare", "recalibrate"),
+        *("fit_prior", "agreement"),
+    )
 }
 VOTES = {
     "votes": lambda d: d.tables[0],
@@ -85,6 +112,102 @@ SERIES = {
 """Labels that do not."""
 
 
+PAIRED = Data(
+    [f"q{i}" for i in range(N_ITEMS)],
+    n_labels=50,
+    system_a=["x", "y"] * (N_ITEMS // 2),
+    system_b=["y", "x"] * (N_ITEMS // 2),
+    judge=["j"] * N_ITEMS,
+)
+TABLES = {
+    "pandas": lambda frame, _: frame,
+    "polars": lambda frame, _: pl.DataFrame({k: frame[k].to_list() for k in frame}),
+    "lazy": lambda frame, _: pl.DataFrame({k: frame[k].to_list() for k in frame}).lazy(),
+    "arrow": lambda frame, _: pa.table({k: frame[k].to_list() for k in frame}),
+    "mapping": lambda frame, _: {k: frame[k].to_list() for k in frame},
+    "rows": lambda frame, _: frame.to_dict("records"),
+    "path": lambda frame, path: frame.to_csv(path, index=False) or str(path),
+    "Path": lambda frame, path: frame.to_csv(path, index=False) or path,
+}
+
+
+def answer(function, votes, labels):
+    """The answer as text; None if a sentence says which function reads the table."""
+    try:
+        return repr(function(votes, labels))
+    except InputError as error:
+        if "read_votes(" in str(error) or "read_labels(" in str(error):
+            return None
+        raise
+
+
+def test_no_question_of_votes_and_labels_is_forgotten():
+    public = {"decisions", "change"}  # of items by other names
+    for module in (btdagg, btdagg.estimates, btdagg.online):
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            parameters = {*inspect.signature(function).parameters}
+            if parameters & {"labels", "counts", "neighbours"} and "predicted" not in parameters:
+                public.add(name)
+    assert public == {*QUESTIONS} - {"drps", "decide_by_model"}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_table_of_any_kind_is_read_or_who_reads_it_is_said(name, tmp_path):
+    arrays_alone = "align", "drps", "decide_by_model"
+    expected = None if name in arrays_alone else answer(QUESTIONS[name], *PAIRED.tables)
+    for kind in TABLES.values():
+        tables = kind(PAIRED.votes, tmp_path / "v.csv"), kind(PAIRED.labels, tmp_path / "l.csv")
+        found = answer(QUESTIONS[name], *tables)
+        if name == "decide":  # which returns a frame of the same kind
+            assert found is not None
+        else:
+            assert found in (expected, None)
+        if name in FUNCTIONS or name in ("estimate_systems", "bias", "choose", "decisions"):
+            assert found == expected
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_arrays_and_series_without_ids_are_not_matched_with_a_table(name):
+    votes_alone = "decisions", "standing", "majority_vote", "change", "choose", "decide_by_model"
+    if name in votes_alone:
+        return
+    gold = PAIRED.arrays[1]
+    for labels in (gold, gold.tolist(), pd.Series(gold), pl.Series(gold)):
+        for votes in (PAIRED.tables[0], PAIRED.votes, PAIRED.tables[0].items()):
+            with pytest.raises(InputError):
+                QUESTIONS[name](votes, labels)
+
+
+def test_an_argument_with_a_row_for_each_item_is_matched_by_id():
+    data = PAIRED
+    items = data.tables[0].items(data.tables[1])
+    prompts = pd.Series([f"p{i // 3}" for i in range(N_ITEMS)], index=items.ids)
+    weights = pd.Series(np.linspace(0.5, 1, N_ITEMS), index=items.ids)
+    shuffled = np.random.default_rng(1).permutation(N_ITEMS)
+    expected = btdagg.estimate(*data.tables, groups=prompts)
+    of_arrays = btdagg.estimate(items.by_judge, items.labels, groups=prompts.to_numpy())
+    assert expected.estimates == of_arrays.estimates
+    in_any_order = btdagg.estimate(*data.tables, groups=prompts.iloc[shuffled])
+    assert in_any_order.estimates == expected.estimates
+    labelled = items.labelled()
+    of_labelled = weights.loc[labelled.ids].to_numpy()
+    weighted = btdagg.calibrate(labelled, weights=of_labelled).model
+    for given in (weights, weights.iloc[shuffled]):
+        assert btdagg.calibrate(*data.tables, weights=given).model == weighted
+        assert btdagg.calibrate(items, weights=given).model == weighted
+    for name, values in (("groups", prompts), ("weights", weights)):
+        for other in (values.to_numpy(), values.to_list(), values.reset_index(drop=True)):
+            with refused(name, got=type(other).__name__):
+                btdagg.calibrate(*data.tables, **{name: other})
+    half = pd.Series(0.5, index=items.ids)
+    by_id = btdagg.estimate(*data.tables, probabilities=half.iloc[shuffled])
+    assert by_id.estimates == btdagg.estimate(*data.tables, probabilities=half).estimates
+    with refused("probabilities", got="ndarray"):
+        btdagg.estimate(*data.tables, probabilities=half.to_numpy())
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_labels_that_say_whose_they_are_are_joined_by_id(name):
     """Calibration with all forms of both; the others with each form once."""
@@ -95,8 +218,7 @@ def test_labels_that_say_whose_they_are_are_joined_by_id(name):
         if name != "calibrate":
             forms = zip(VOTES, itertools.cycle(LABELS))
         for votes, labels in forms:
-            if (votes, labels) != ("counts by index", "series by id"):
-                assert repr(function(VOTES[votes](data), LABELS[labels](data))) == expected
+            assert repr(function(VOTES[votes](data), LABELS[labels](data))) == expected
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -139,12 +261,11 @@ def test_arrays_and_equal_indexes_go_by_position():
         (frame, gold),
         (by_id, pd.Series(gold, index=by_id.index)),
         (counts, pl.Series(gold)),
-        (data.tables[0], gold),
+        (data.tables[0].items().by_row(), gold),
     ):
         assert btdagg.calibrate(votes, labels).model.numbers == expected.numbers
-    for other in (data.labels.set_index("item")["label"], data.labels["label"]):
-        with pytest.raises(InputError, match=r"different indexes.*\.loc\["):
-            btdagg.calibrate(by_id, other)
+    with pytest.raises(InputError, match=r"different indexes.*\.loc\["):
+        btdagg.calibrate(by_id, data.labels["label"])
     with pytest.raises(InputError, match="different indexes"):
         btdagg.calibrate(frame, gold, covariates=pd.DataFrame({"x": gold}).sample(frac=1))
 
@@ -222,14 +343,15 @@ def test_covariates_of_other_rows_are_not_those_of_the_items():
     data = DATA["integers"]
     items = data.tables[0].items(data.tables[1])
     x = pd.Series(np.arange(60.0), index=items.ids)
-    expected = btdagg.calibrate(*data.tables, covariates={"x": x.to_numpy()}).model
-    for given in ({"x": x}, x.to_frame("x")):
-        assert btdagg.calibrate(*data.tables, covariates=given).model == expected
-        assert btdagg.calibrate(items, covariates=given).model == expected
-    for other in (x.sample(frac=1, random_state=0), x.reset_index(drop=True)):
-        for given in ({"x": other}, other.to_frame("x")):
-            with pytest.raises(InputError, match="ids of the items"):
-                btdagg.calibrate(*data.tables, covariates=given)
+    expected = btdagg.calibrate(items, covariates={"x": x.to_numpy()}).model
+    for of_items in (x, x.sample(frac=1, random_state=0)):
+        for given in ({"x": of_items}, of_items.to_frame("x")):
+            assert btdagg.calibrate(*data.tables, covariates=given).model == expected
+            assert btdagg.calibrate(items, covariates=given).model == expected
+    other = x.reset_index(drop=True)
+    for given in ({"x": other}, other.to_frame("x"), {"x": x.to_numpy()}, {"x": pl.Series(x)}):
+        with pytest.raises(InputError, match="ids of the items"):
+            btdagg.calibrate(*data.tables, covariates=given)
 
 
 def test_a_series_is_no_table():
@@ -251,3 +373,24 @@ def test_lists_of_numpy_s_values_are_read_as_those_of_python_s():
     for table in (plain, columns, mixed):
         ids, counts = btdagg.read_votes(table).counts()
         assert (ids.tolist(), counts.tolist()) == (["x", "y"], [[0, 1, 1], [1, 0, 0]])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda *of, **how: btdagg.calibrate(*of, **how).model,
+        lambda *of, **how: btdagg.estimate(*of, **how).estimates,
+        lambda *of, **how: btdagg.certify(*of, agreement=0.6, **how).to_json(),
+        lambda *of, **how: str(btdagg.bias(*of, **how)),
+        lambda *of, **how: str(btdagg.evaluate(*of, protocol=PROTOCOL, **how)),
+    ],
+    ids=["calibrate", "estimate", "certify", "bias", "evaluate"],
+)
+def test_covariates_beside_tables_are_matched_by_id(question):
+    ids = DATA["text"].tables[0].ids
+    x = pd.Series(np.random.default_rng(2).normal(size=N_ITEMS), index=ids)
+    expected = question(*DATA["text"].tables, covariates={"x": x})
+    assert question(*DATA["text"].tables, covariates={"x": x[::-1]}) == expected
+    with refused("covariates", got="ndarray"):
+        question(*DATA["text"].tables, covariates={"x": x.to_numpy()})

@@ -234,12 +234,12 @@ VOTES, GOLD = read_votes(SAMPLE.vote_columns()), read_labels(SAMPLE.label_column
         ((VOTES, VOTES, GOLD), "first and second are the same votes, decided in the same way"),
         (
             (VOTES, STRENGTH, GOLD),
-            "votes are of type ndarray and labels of type Labels, expected tables",
+            "labels are a table but counts is an array",
         ),
         ((VOTES, VOTES, LABELS), "first and second are the same"),
         (
             (VOTES, VOTES.filter({"item": ["3"]}), LABELS),
-            "type Votes and labels of type ndarray",
+            "expected labels with ids of items",
         ),
         (
             (VOTES.filter({"item": ["1", "2"]}), VOTES.filter({"item": ["3", "4"]}), GOLD),

@@ -229,7 +229,7 @@ def small(**change):
         ({"system_a": [1] * 12}, "system_a and system_b"),  # text and numbers
         ({"system_b": list("yyxyzzzzxxxx")}, "system_b"),  # a system against itself
         ({"baseline": "q"}, "baseline"),
-        ({"labels": btdagg.read_labels({"item": ["q"], "label": [1]})}, "labels"),
+        ({"labels": btdagg.read_labels({"item": ["q"], "label": [1]})}, "counts"),
     ],
 )
 def test_bad_input_is_named(change, argument):

@@ -81,7 +81,7 @@ def test_a_panel_is_evaluated_beside_the_pooled_votes_of_its_judges(tables):
     assert found.by == ()
     (cell,) = found.cells
     items = votes.labelled(labels, n_votes[0], panel="judge")
-    (of_rows,) = evaluate(items, items.label, **options).cells
+    (of_rows,) = evaluate(items.by_row(), items.label, **options).cells
     options["aggregators"] = [
         Calibrated(judges=("1", "2")),
         Calibrated(judges=("2",), name="one"),

@@ -96,9 +96,9 @@ def test_a_frame_whose_ids_are_of_two_columns_is_decided():
 @pytest.mark.parametrize(
     ("more", "units"),
     [
-        ({}, ["x", "y"]),
+        ({}, [" x", " y"]),
         ({"group": ["g", "g"]}, None),
-        ({"group": ["g", "g"], "unit": ["item", "item"]}, ["x", "y"]),
+        ({"group": ["g", "g"], "unit": ["item", "item"]}, [" x", " y"]),
         ({"group": ["g", "g"], "unit": ["group", None]}, ["g", "g"]),
         ({"group": ["g", "g"], "unit": ["group", "item"]}, None),
     ],
@@ -169,3 +169,66 @@ def test_what_only_labels_use_is_refused_without_them(name, value):
     votes = btdagg.read_votes({"item": ["x"], "task": ["t"], "vote": ["A"]})
     with refused(argument=name, got=value, expected="none without labels"):
         votes.items(**{name: value})
+
+
+def test_columns_of_either_table_are_read_by_task_and_item():
+    rows = {"item": ["x", "x", "y"], "task": ["m", "n", "m"], "vote": [1, 0, -1]}
+    votes = read_votes({**rows, "language": ["de", "en", "fr"]})
+    gold = {"item": ["x", "x"], "task": ["n", "m"], "label": [0, 1], "note": ["a", "b"]}
+    items = votes.items(read_labels(gold))
+    assert items.id_frame.rows() == [("x", "m"), ("y", "m"), ("x", "n")]
+    assert items.label[[0, 2]].tolist() == [1, 0]
+    assert items.column("language").to_list() == ["de", "fr", "en"]
+    assert items.column("note").to_list() == ["b", None, "a"]
+    assert items[2:].column("language").to_list() == ["en"]
+    assert items.column("nothing") is None
+
+
+def test_systems_are_an_error_only_of_who_asks_for_them():
+    rows = {"item": ["x", "x", "y"], "score": [1, 2, 3], "system": ["a", "b", "a"]}
+    gold = read_labels({"item": ["x", "y"], "label": [1, 3]}, scale=THREE)
+    items = read_votes(rows, scale=THREE).items(gold)
+    assert items.labelled().label.tolist() == [1, 3]
+    with pytest.raises(InputError, match="item 'x' has 'a' and 'b', expected a column of items"):
+        _ = items.systems
+    some = read_votes({**rows, "system": ["a", "a", None]}, scale=THREE)
+    assert some.items(gold).systems is None
+
+
+def test_a_project_has_the_items_of_its_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    n = np.arange(N)
+    votes = {"item": n, "vote": n % 3 - 1, "system_a": "xyz"[0], "task": np.where(n % 2, "m", "n")}
+    frame = pl.DataFrame({**votes, "group": n // 4, "length": n}).with_columns(
+        system_a=pl.Series(["xyz"[k % 3] for k in n]), system_b=pl.Series(["yzx"[k % 3] for k in n])
+    )
+    frame.write_csv("votes.csv")
+    drawn = {"item": n, "label": n % 3 - 1, "probability": [0.5] * N, "task": votes["task"]}
+    pl.DataFrame(drawn).write_csv("labels.csv")
+    (tmp_path / "btdagg.toml").write_text('votes.file = "votes.csv"\nlabels.file = "labels.csv"')
+    of_project = btdagg.Project.load().items()
+    items = read_votes("votes.csv").items(read_labels("labels.csv"))
+    for name in ("counts", "labels", "ids", "group", "systems", "names"):
+        assert getattr(items, name).tolist() == getattr(of_project, name).tolist()
+    assert items.systems[:2].tolist() == [["x", "y"], ["z", "x"]]
+    assert items.facts["task"].tolist() == of_project.facts["task"].tolist()
+    assert items.sampling.probabilities.tolist() == [0.5] * N
+    assert items.origin.remarks == of_project.origin.remarks
+    assert items.column("length").to_list()[:2] == ["0", "2"]
+
+
+def test_groups_have_no_known_size_where_some_items_have_none():
+    votes = {"item": ["x", "y", "z"], "vote": [1, 0, -1], "group": ["g", "g", None]}
+    gold = read_labels({"item": ["x", "z"], "label": [0, 1]})
+    assert not read_votes(votes).items(gold).has_all_groups
+    assert read_votes({**votes, "group": ["g", "g", "h"]}).items(gold).has_all_groups
+
+
+def test_a_gate_takes_the_items_of_grades():
+    rng = np.random.default_rng(0)
+    rows = {"item": np.arange(80), "score": rng.integers(1, 4, 80), "system": ["x", "y"] * 40}
+    gold = read_labels({"item": np.arange(60), "label": rng.integers(1, 4, 60)}, scale=THREE)
+    votes = read_votes(rows, scale=THREE)
+    pair = {"candidate": "x", "baseline": "y", "margin": 0.5}
+    expected = btdagg.estimates.not_worse(votes, gold, **pair)
+    assert str(btdagg.estimates.not_worse(votes.items(gold), **pair)) == str(expected)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -164,6 +165,9 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
     """Return a data frame with its columns in label order; return anything else unchanged."""
     # It has exactly the columns minus (or b), tie (or same) and plus (or a), in any case, with or
     # without the `prefix`, or columns numbered 0, 1, 2.
+    if type(values) is np.ndarray:
+        return values
+    refuse_tables(values, name, "btdagg.read_votes(frame)")
     names = column_names(values)
     if names is None or [str(column) for column in names] == ["0", "1", "2"]:
         return values
@@ -182,6 +186,24 @@ def in_label_order(values: Any, name: str, prefix: str = "") -> Any:
     return with_columns(values, [names[sides.index(side)] for side in COUNT_COLUMNS])
 
 
+def is_source(values: Any) -> bool:
+    """Whether it is the path of a table, or a list of its rows."""
+    if isinstance(values, list):
+        return bool(values) and isinstance(values[0], Mapping)
+    return isinstance(values, str | os.PathLike)
+
+
+def refuse_tables(values: Any, name: str, reader: str) -> None:
+    """Refuse a table with ids of items for who takes arrays alone, and say what reads it."""
+    is_lazy = hasattr(values, "collect_schema")
+    names = values.collect_schema().names() if is_lazy else column_names(values) or ()
+    has_ids = "item" in [str(column).strip().lower() for column in names]
+    is_table = hasattr(values, "unlabelled")  # labels as they were read
+    if has_ids or is_table or is_source(values) or isinstance(values, Mapping):
+        expected = f"an array; {reader} reads a table, for btdagg.decisions and all questions"
+        raise InputError(argument=name, got=type(values).__name__, expected=expected)
+
+
 def column_names(values: Any) -> list[Any] | None:
     if isinstance(values, np.ndarray | list | tuple) or not hasattr(values, "__array__"):
         return None
@@ -189,6 +211,12 @@ def column_names(values: Any) -> list[Any] | None:
     names = getattr(values, "column_names", None)
     names = getattr(values, "columns", None) if names is None else names
     return None if names is None else list(names)
+
+
+def is_series(values: Any) -> bool:
+    """Whether it is a column of a library of data frames."""
+    library = type(values).__module__.partition(".")[0]
+    return library in ("pandas", "polars", "pyarrow") and np.ndim(values) == 1
 
 
 def with_columns(frame: Any, names: list[Any]) -> Any:
@@ -222,6 +250,7 @@ def numbers_or_missing(labels: ArrayLike, name: str, expected: str) -> NDArray[n
 
 
 def label_array(labels: Any, name: str, expected: str) -> NDArray[Any]:
+    refuse_tables(labels, name, "btdagg.read_labels(frame)")
     array = as_numbers(labels, name, expected)
     refuse_booleans(labels, name, expected)
     return shaped(array, name, (), "one dimension")

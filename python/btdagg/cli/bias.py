@@ -14,7 +14,6 @@ from btdagg.cli.common import (
 )
 from btdagg.cli.estimate import about_drawing
 from btdagg.cli.reporting import ReportOption, show_result
-from btdagg.votes.sides import columns_of_systems
 
 
 def bias(
@@ -37,8 +36,7 @@ def bias(
     """
     data = reading.data(votes, labels)
     folder = reporting.open(reading.project, f"Bias of {Path(data.votes.source).name}")
-    named = columns_of_systems(data.votes)
-    items = data.votes.items(data.gold, **named)
+    items = data.votes.items(data.gold)
     found = btdagg.bias(items, covariates=reading.covariates or "auto")
     has_design = items.sampling.probabilities is not None or bool(items.is_labelled.all())
     remarks = what_is_pooled(data.votes, "takes", []) + about_drawing(data, has_design)

@@ -67,7 +67,7 @@ def labelled_parts(
     joined: dict[Key, Items] = {}
     for key, part in parts.items():
         with suppress(InputError):
-            joined[key] = join(part, labels, part.items_of_part(n_votes=n_votes)).labelled()
+            joined[key] = join(part.items_of_part(n_votes=n_votes), labels).labelled()
     return joined
 
 
@@ -97,7 +97,7 @@ def require_comparable(items: Items, source: str) -> None:
         items.require_two_labels()
     forbid(
         not items.pooled.any(),
-        f"{items.facts.votes.source}: none of the {n} labelled items has a vote",
+        f"{items.origin.source}: none of the {n} labelled items has a vote",
     )
 
 
@@ -155,9 +155,8 @@ class Neighbourhood:
 
 def belonging(items: Items) -> NDArray[np.object_]:
     """Return what each item belongs to, in all parts: itself, and its group; (n, 1 or 2)."""
-    votes = items.facts.votes
-    *columns, _ = (n for n in items.scale.mode.key if n == "item" or n in votes.columns)
-    whole = [repr(votes.values(name).first()) for name in columns]
+    task = items.column("task") if "task" in items.scale.mode.key else None
+    whole = [] if task is None else [repr(task.first())]
     names = [[" ".join([*whole, repr(n)]) for n in items.ids.tolist()]]
     names += [] if items.group is None else [[f"group {name}" for name in items.group]]
     return np.array(names, dtype=np.object_).T

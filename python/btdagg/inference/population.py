@@ -40,9 +40,9 @@ from btdagg.inference.quantities import (
 from btdagg.inference.sample import LabelledSample, Population, sums_by
 from btdagg.model.covariates import columns_for, known_of
 from btdagg.remarks import Remark
-from btdagg.votes.by_id import as_items, as_tables
+from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
-from btdagg.votes.labels import UNKNOWN_UNIT, Labels
+from btdagg.votes.labels import UNKNOWN_UNIT
 from btdagg.votes.scale import Scale
 from btdagg.votes.sides import turned
 
@@ -83,26 +83,20 @@ def items_of(
     **per_item: Any,
 ) -> Items:
     """Return items unchanged, or made of tables or arrays, some with a label."""
-    given = {name: values for name, values in per_item.items() if values is not None}
     judges = getattr(model, "judges", ())  # of a user's own there are none
-    if not isinstance(counts, Items) or not counts.is_labelled.any():
-        counts, labels = as_tables(counts, labels, scale, label_scale)
-    if isinstance(counts, Items):
-        said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale, **given}
-        said["n_votes"] = n_votes
+    if isinstance(counts, Items) and (labels is None or counts.is_labelled.any()):
+        said = {"labels": labels, "by": by, "scale": scale, "label_scale": label_scale}
+        said |= {"n_votes": n_votes, **per_item}
         for argument, value in said.items():
             text = f"{argument} cannot be given with items, which already have it"
             forbid(value is not None, text, argument)
         forbid(not counts.is_labelled.any(), "no item has a label", "labels")
         return counts.with_judges(judges) if judges and counts.judges else counts
-    if isinstance(labels, Labels):
-        for argument in given:
-            text = f"{argument} cannot be given with tables, which already have it"
-            raise InputError(text, argument=argument)
     return as_items(
         counts,
         labels,
         partial=True,
+        drawn=True,
         scale=scale,
         label_scale=label_scale,
         by=by,
@@ -204,7 +198,7 @@ class PredictedItems(Readable):
         forbid(
             population == "finite" and not is_draw_known,
             UNKNOWN_UNIT,
-            "units" if items.facts.votes is None else "labels",
+            "labels" if items.origin.source else "units",
         )
         codes = None
         if draw.strata is not None and not any(name is None for name in draw.strata[labelled]):

@@ -12,7 +12,6 @@ import numpy as np
 from btdagg import _core, remarks
 from btdagg._util.errors import expect, forbid
 from btdagg._util.validation import (
-    CountsItself,
     as_counts,
     as_groups,
     as_integer,
@@ -40,12 +39,10 @@ from btdagg.model.design import Design, GradesDesign, PairsDesign, Rows, joined,
 from btdagg.model.grades import GradeModel
 from btdagg.model.prior import WEAK_SHARE, Neighbour, Prior, fit_prior
 from btdagg.model.sandwich import LabelsAlone, drps, probabilities
-from btdagg.votes.by_id import as_items, as_tables
+from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
-from btdagg.votes.join import join, with_task
-from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
-from btdagg.votes.scale import PAIRS, listed, scales_of
+from btdagg.votes.scale import PAIRS, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,10 +96,11 @@ def fitted_items(
     groups: Any = None,
     scale: Scale | None = None,
     label_scale: Scale | None = None,
+    panel: str | None = None,
+    judges: Sequence[str] | None = None,
 ) -> FittedItems:
-    """Bring arguments of `btdagg.calibrate` into items."""
+    """Bring arguments of `btdagg.calibrate` into items, of a panel by the column of its judges."""
     covariates, scales = without_scales(covariates)
-    counts, labels = as_tables(counts, labels, scale, label_scale)
     is_soft = labels is None and not isinstance(counts, Items)
     items = as_items(
         counts,
@@ -110,7 +108,9 @@ def fitted_items(
         groups,
         scale=scale,
         label_scale=label_scale,
-        partial=covariates is not None and not isinstance(labels, Labels),
+        partial=covariates is not None,
+        panel=panel,
+        judges=judges,
         weights=None if is_soft else weights,
         covariates=covariates,
     )
@@ -298,17 +298,6 @@ def calibrate_panel(
     >>> model.beta[0] > model.beta[1]
     True
     """
-    counts, labels = as_tables(counts, labels, scale, label_scale)
-    scales_of(counts, labels, scale, label_scale)[0].require_sides("a panel")
-    if isinstance(counts, CountsItself):
-        table: Any = counts
-        votes = with_task(table, labels)
-        expected = "None with votes; for weights pass the arrays of votes.items(panel=...)"
-        expect(weights is None, "weights", weights, expected)
-        counts, labels = join(votes, labels, votes.items(panel="judge", judges=judges)), None
-        scale = label_scale = None
-    elif not isinstance(counts, Items):
-        counts = as_panel_counts(counts)
     rows = fitted_items(
         counts,
         labels,
@@ -317,6 +306,8 @@ def calibrate_panel(
         groups=groups,
         scale=scale,
         label_scale=label_scale,
+        panel="judge",
+        judges=judges,
     )
     how: dict[str, Any] = {"alpha": alpha, "kappa": kappa, "provenance": provenance}
     return calibrated_items(rows, judges=judges, is_panel=True, **how)

@@ -13,13 +13,13 @@ from btdagg._util.errors import InputError, expect, forbid, within
 from btdagg._util.files import FileFormat, SavedAsJson
 from btdagg._util.readable import Readable
 from btdagg._util.validation import (
-    CountsItself,
     as_checked_counts,
     as_number,
     distinct_rows,
     same_length,
 )
-from btdagg.votes.by_id import counts_and_sides
+from btdagg.votes.by_id import as_items
+from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS
 
 if TYPE_CHECKING:
@@ -219,8 +219,9 @@ def fit_prior(
     Parameters
     ----------
     neighbours : mapping of str to pairs, or iterable of pairs
-        For each neighbour (counts, labels), as `calibrate` takes them; a third element is the id or
-        group of each item, (n,), which tables have. An iterable is named by numbers from 1.
+        For each neighbour (counts, labels), as `calibrate` takes them, or labelled items; a third
+        element is the id or group of each item, (n,), which tables have. An iterable is named by
+        numbers from 1.
     leave_out : collection
         Items, or groups, to leave out of every neighbour, such as those of an evaluation; compared
         as text.
@@ -261,14 +262,16 @@ def fit_prior(
 
 
 def _gathered(pair: Any, held_out: set[str]) -> Neighbour:
-    if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
-        raise InputError("expected a pair (counts, labels), or with the items' groups a triple")
-    counts, labels, *names = pair
-    if hasattr(labels, "unlabelled") and isinstance(counts, CountsItself):
-        items = counts.labelled(labels)
-        counts, labels = items.by_judge, items.label_scale.sides(items.label)
+    names: list[Any] = []
+    if isinstance(pair, Items):
+        items = pair.labelled()
+    else:
+        if not isinstance(pair, list | tuple) or len(pair) not in (2, 3) or pair[1] is None:
+            raise InputError("expected a pair (counts, labels), or with the items' groups a triple")
+        items, names = as_items(*pair[:2]), [*pair[2:]]
+    gold, votes = items.label_scale.sides(items.label), as_checked_counts(items.pooled)
+    if items.has_ids:
         names += [items.ids, *([] if items.group is None else [items.group])]
-    votes, gold = counts_and_sides(counts, labels)
     if held_out:
         expect(names, "leave_out", held_out, "None, since the items have no ids or groups")
         kept = np.ones(len(votes), dtype=np.bool_)

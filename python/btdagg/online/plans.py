@@ -217,7 +217,8 @@ def plan(
     pilot = as_items(counts, labels, scale=said[0], label_scale=said[1])
     pilot = pilot if pilot.is_labelled.all() else pilot.labelled()
     if covariates is not None:
-        pilot = pilot.with_covariates(covariates, model=model)
+        is_table = not isinstance(counts, Items)
+        pilot = pilot.with_covariates(covariates, model=model, is_table=is_table)
     if model is not None:
         offsets_of(model, columns_for(model, pilot), len(pilot))  # which names those that miss
     n_open = n_items if population == "new" else n_items - len(pilot)

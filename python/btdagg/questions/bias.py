@@ -35,11 +35,8 @@ from btdagg.result import (
     ResultTable,
     Row,
 )
-from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
-from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import known_by_itself
-from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -314,11 +311,11 @@ def bias(
     level = as_level(level)
     how: dict[str, Any] = {"groups": groups, "probabilities": probabilities}
     how |= {"scale": scale, "label_scale": label_scale}
-    items = _items(counts, labels, system_a, system_b, how)
+    items, is_table = _items(counts, labels, system_a, system_b, how), not isinstance(counts, Items)
     require_same_points(items, "so that slopes can be compared")
     known: Mapping[str, Floats] = {}
     if covariates is not None:
-        known = known_by_itself(items, covariates).covariates
+        known = known_by_itself(items, covariates, is_table=is_table).covariates
     with_systems = _systems(items)
     expected = "a length, a column of numbers or the systems of each response"
     expect(known or with_systems is not None, "covariates", "nothing", expected)
@@ -337,12 +334,8 @@ def bias(
 
 
 def _items(counts: Any, labels: Any, system_a: Any, system_b: Any, how: dict[str, Any]) -> Items:
-    if not isinstance(counts, Items):
-        counts, labels = as_tables(counts, labels, how["scale"], how["label_scale"])
     by = None if system_b is not None else system_a
     systems = None if system_b is None else np.column_stack([system_a, system_b])
-    if system_a is None and isinstance(counts, Votes):
-        return items_of(counts, labels, **columns_of_systems(counts), **how)
     items = items_of(counts, labels, by=by, **how)
     if systems is None:
         return items

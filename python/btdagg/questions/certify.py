@@ -41,13 +41,10 @@ from btdagg.model.model import Model
 from btdagg.model.panel import PanelModel
 from btdagg.remarks import Remark
 from btdagg.result import Curve, CurveFigure, Entry, Panel, Result, ResultTable, Row
-from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Draw, Items
-from btdagg.votes.labels import Labels
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.standings import known_by_itself
-from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -451,12 +448,10 @@ def certify(
     agreement, confidence = as_level(agreement, "agreement"), as_level(confidence, "confidence")
     how: Any = {"scale": scale, "label_scale": label_scale, "model": model, "groups": groups}
     how |= {"probabilities": probabilities, "least_probability": least_probability}
-    if not isinstance(counts, Items):
-        counts, labels = as_tables(counts, labels, scale, label_scale)
     items = items_of(counts, labels, **how)
-    items = known_by_itself(items, covariates, model)
-    if isinstance(counts, Votes) and isinstance(labels, Labels) and provenance is None:
-        provenance = counts.provenance
+    items = known_by_itself(items, covariates, model, is_table=not isinstance(counts, Items))
+    if provenance is None and items.origin.source:
+        provenance = items.provenance
     widest = 0 if items.scale.mirrored else len(items.label_scale.points) - 2
     within = as_integer(within, "within", 0, widest)
     array, is_labelled = as_any_counts(items.by_judge, items.scale), items.is_labelled

@@ -252,7 +252,8 @@ def change(
     expect(not isinstance(names, str) and len(set(names)) == 2, "names", names, "two names")
     old_name, new_name = map(str, names)
     for name, items in (("before", before), ("after", after)):
-        expect(isinstance(items, Items), name, type(items).__name__, "Items, as Votes.items makes")
+        expected = "items, btdagg.read_votes(frame).items(labels)"
+        expect(isinstance(items, Items), name, type(items).__name__, expected)
         require_same_points(items, "to tell the judge's part")
         expect(not items.judges, name, "a panel", "votes of one judge")
         expect(finite_counts(items.pooled).any(), name, "items without a vote", "some with votes")
@@ -261,7 +262,7 @@ def change(
         after = replace(after, labels=None, label_scale=before.label_scale)
     before, after = (items[items.pooled.sum(axis=1) > 0] for items in (before, after))
     numbers = [np.arange(len(items)) for items in (before, after)]
-    if before.facts.votes is None and all(map(np.array_equal, numbers, (before.ids, after.ids))):
+    if not before.origin.source and all(map(np.array_equal, numbers, (before.ids, after.ids))):
         after = replace(after, ids=after.ids + len(before))  # numbers of rows name nothing
     judge, is_again, remarks = _judged_again(before, after, level)
     n_anchors = int(is_again.sum())

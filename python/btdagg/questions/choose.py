@@ -27,7 +27,7 @@ from btdagg.votes.by_id import as_items
 from btdagg.votes.items import Items
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.schema import LABELS, Column, Spec, fractions, names, parse, whole_numbers
-from btdagg.votes.table import Table, facts_of, refuse_duplicates, require
+from btdagg.votes.table import Table, refuse_duplicates, require
 from btdagg.votes.verdicts import verdicts_on
 from btdagg.votes.votes import Votes
 
@@ -174,10 +174,11 @@ def choose(
     True
     """
     same_index(counts=counts, ids=ids, groups=groups)
-    items = as_items(counts, scale=scale)
+    items, is_table = as_items(counts, scale=scale), not isinstance(counts, Items)
+    groups = items.matched("groups", groups, is_table=is_table)
     if covariates is not None:
         expect(model is not None, "model", model, "one that was fitted with the covariates")
-        items = items.with_covariates(covariates, model=model)
+        items = items.with_covariates(covariates, model=model, is_table=is_table)
     if model is not None:
         expect(
             design == "stratified", "design", design, "stratified, since the model makes the strata"
@@ -299,22 +300,20 @@ class Drawing:
 
     def __init__(self, votes: Votes, group: str | None = None, model: Any = None) -> None:
         self.source, self.scale, self._group = votes.source, votes.scale, group
-        columns = [] if group is None else [group]
-        require(votes, columns)
-        parts, counts, expected = [], [], []
-        for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-            ids, of_items = part.counts()
-            rows = facts_of(part, ids, columns, required=columns)
-            rows.columns = ["item", *("group" for _ in columns)]
-            task = [pl.lit(text or None, pl.String).alias("task") for text in key]
-            parts.append(rows.select("item", *task, *rows.columns[1:]))
-            counts.append(of_items)
-            expected += [] if model is None else [ExpectedLabels.of(part, model)]
-        self.items: pl.DataFrame = pl.concat(parts)
-        self.counts: NDArray[np.int64] = np.concatenate(counts)
+        require(votes, [] if group is None else [group])
+        key = ("task", "item") if "task" in votes.columns else ("item",)
+        counted = votes.items_of_part(key=key)
+        self.items: pl.DataFrame = counted.id_frame
+        if "task" in key:
+            self.items = self.items.with_columns(task=pl.col("task").replace("", None))
+        if group is not None:
+            names = counted.with_columns_of({"group": group}).facts["group"]
+            self.items = self.items.with_columns(group=pl.Series(names.tolist(), dtype=pl.String))
+        self.counts: NDArray[np.int64] = counted.pooled
         self._expected = None
         if model is not None:
-            means = np.concatenate([labels.means for labels in expected])
+            tasks = votes.partition([*key[:-1]])
+            means = np.concatenate([ExpectedLabels.of(part, model).means for _, part in tasks])
             self._expected = ExpectedLabels(means, model.label_scale)
         key_columns = [name for name in self.scale.mode.key if name in self.items.columns]
         of_criteria = self.items.select(key_columns).is_duplicated().any()

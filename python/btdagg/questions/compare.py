@@ -302,6 +302,7 @@ def about_strength(items: Items, name: str = "", *, warn: bool = False) -> list[
     if len(items) > _ENOUGH:
         rows = np.random.default_rng(0).permutation(len(items))[:_ENOUGH]
         return about_strength(items[rows], name, warn=warn)
+    items = items.by_row()
     result = compare(
         items.without_strength(),
         items,
@@ -351,10 +352,11 @@ def _labelled(
         decisions = [] if needs.decisions is None else [needs.decisions]
         joined: Any = way
         if isinstance(way, Votes):
-            joined = join(
-                way, cast("Labels", labels), way.items(n_votes=n_votes, decisions=decisions)
-            )
-        joined = joined if covariates is None else joined.with_covariates(covariates)
+            counted = way.items(n_votes=n_votes, decisions=decisions)
+            joined = join(counted, cast("Labels", labels))
+        is_counted = isinstance(way, Votes)  # here, in an order that nobody knows
+        if covariates is not None:
+            joined = joined.with_covariates(covariates, is_table=is_counted)
         items = joined.labelled()
         without = {*joined.ids.tolist()} - {*items.ids.tolist()}
     else:

@@ -10,13 +10,14 @@ import numpy as np
 from btdagg._core import InputError
 from btdagg._util.errors import expect
 from btdagg._util.lazy import pl
-from btdagg._util.validation import column_names, columns_of
+from btdagg._util.validation import columns_of
 from btdagg.model.covariates import columns_for
-from btdagg.votes.by_id import as_items
-from btdagg.votes.items import Facts, Items
+from btdagg.votes.by_id import as_items, as_tables
+from btdagg.votes.facts import Facts, facts_of
+from btdagg.votes.items import Items
 from btdagg.votes.provenance import warn_of
-from btdagg.votes.standings import sources_of, systems_in
-from btdagg.votes.table import PLACE, counts_of, facts_of
+from btdagg.votes.standings import sources_of
+from btdagg.votes.table import PLACE, counts_of
 from btdagg.votes.votes import Votes, read_votes
 
 if TYPE_CHECKING:
@@ -90,9 +91,8 @@ def decisions(
     expect(not trust_unlike or certificate is not None, "trust_unlike", trust_unlike, expected)
     rule = model if hasattr(model, "stops") else None
     fitted = model if rule is None else rule.model
-    if not _has_counts(items, fitted.scale) and "item" in (column_names(items) or ()):
-        table: Any = items
-        items = read_votes(table, scale=fitted.scale)
+    if not _has_counts(items, fitted.scale):
+        items = as_tables(items, None, fitted.scale)[0]
     if isinstance(items, Votes) and fitted.provenance is not None:
         items = _as_fitted(items, fitted.provenance)
     every, counts, known = _counted(items, fitted, n_votes, refresh)
@@ -191,7 +191,7 @@ def _groups_of(items: Any, rows: pl.DataFrame, has_label: NDArray[np.bool_]) -> 
     if not isinstance(items, Votes) or "group" not in items.columns:
         return None
     group = pl.col("group").fill_null(pl.format(" {}", "item"))
-    of_items = facts_of(items, rows["item"].to_numpy(), ["group"])
+    of_items = facts_of(items, rows.select("item"), ["group"])
     return of_items.select(group).to_series().to_numpy()
 
 
@@ -222,7 +222,7 @@ def _counted(
         standings = [c.standings for c in fitted.covariates if c.name == "standing"]
         if refresh and standings:
             warn_of(['standings are computed from these votes, as standings="votes" says'])
-        elif None in standings and systems_in(counted) is not None:
+        elif None in standings and counted.systems is not None:
             warn_of(["the model has no saved standings, so they are computed from these votes"])
     known = columns_for(fitted, counted)
     warn_of(unknown_in(known))
@@ -248,7 +248,7 @@ def covariates_in(
             expected = f"{', or '.join(sources)}, a covariate of the model"
             raise InputError(f"{source}: expected {expected}", argument="covariates")
     table = None if known.keys() == kept.keys() else pl.DataFrame(dict(columns))
-    items = Items(counts=counts, scale=model.scale, facts=Facts(frame=table)).known_by(known)
+    items = Items(counts=counts, scale=model.scale, facts=Facts(label_rows=table)).known_by(known)
     return items.with_covariates([*kept], model=model).covariates
 
 

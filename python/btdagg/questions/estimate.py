@@ -28,6 +28,7 @@ from btdagg.inference.sample import Population
 from btdagg.model.intervals import as_level
 from btdagg.remarks import Remark
 from btdagg.result import Entry, Interval, IntervalFigure, Result, ResultTable, Row
+from btdagg.votes.items import Items
 from btdagg.votes.sides import UNNAMED, Sides
 
 if TYPE_CHECKING:
@@ -515,7 +516,8 @@ def estimate(
     how: Any = {"groups": groups, "probabilities": probabilities, "units": units, "strata": strata}
     how |= {"scale": scale, "label_scale": label_scale, "by": by, "model": model}
     items = items_of(counts, labels, **how)
-    items = items if covariates is None else items.with_covariates(covariates)
+    if covariates is not None:
+        items = items.with_covariates(covariates, is_table=not isinstance(counts, Items))
     columns, inside = [], {}
     if "by" in items.facts:
         names, numbers = _values_of(items.facts["by"], len(items))

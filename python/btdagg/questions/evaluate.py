@@ -136,7 +136,7 @@ def evaluate(
     if isinstance(votes, Items) and labels is None:
         if covariates is not None:
             votes, covariates = votes.with_covariates(covariates), None
-        votes = votes.labelled()
+        votes = votes.labelled().by_row()
         labels, groups, label_scale = votes.label, votes.group, votes.label_scale
     of_arrays = not isinstance(votes, Votes) and not isinstance(labels, Labels)
     if not of_arrays:
@@ -208,7 +208,7 @@ def evaluate(
         try:
             joined = functools.partial(_joined, part, gold, covariates, **needed)
             how = gold.source, numbers, methods, protocols, step, around
-            of_part, lacking = _of_part(key, joined, *how)
+            of_part, lacking = _of_part(key, part, joined, *how)
             cells += of_part
             skipped += [(key, str(error)) for error in lacking]
         except InputError as error:
@@ -229,8 +229,8 @@ def _joined(
 ) -> Items:
     if covariates is None:
         return votes.labelled(labels, n_votes, **needed)
-    items: Items = join(votes, labels, votes.items(n_votes=n_votes, **needed))
-    labelled: Items = items.with_covariates(covariates).labelled()
+    items: Items = join(votes.items(n_votes=n_votes, **needed), labels)
+    labelled: Items = items.with_covariates(covariates, is_table=True).labelled()
     labelled.require_votes(n_votes)
     return labelled
 
@@ -254,6 +254,7 @@ def _distinct(numbers: Sequence[int], name: str) -> list[int]:
 
 def _of_part(
     key: Key,
+    votes: Votes,
     joined: Callable[[int | None], Items],
     source: str,
     numbers: Sequence[int | None],
@@ -277,14 +278,14 @@ def _of_part(
             neighbours = Neighbourhood(belonging(items), near) if near else None
             # Of grades, items without a vote are left out.
             is_paired = items.scale.mirrored
-            everyone = items.pooled if is_paired else items.facts.votes.counts(n_votes)[1]
+            everyone = items.pooled if is_paired else votes.counts(n_votes)[1]
             cells += [
                 replace(
                     cell,
                     key=key,
                     n_votes=n_votes,
                     n_undecided=len(everything) - len(items),
-                    n_missing=items.facts.votes.n_missing,
+                    n_missing=votes.n_missing,
                     n_empty=int((everyone.sum(axis=1) == 0).sum()),
                 )
                 for cell in _cells(items, methods, protocols, step, neighbours)

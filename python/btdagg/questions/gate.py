@@ -23,7 +23,6 @@ from btdagg.votes.by_id import as_tables
 from btdagg.votes.items import Items
 from btdagg.votes.join import require_labels
 from btdagg.votes.scale import scales_of
-from btdagg.votes.sides import UNNAMED, columns_of_systems
 from btdagg.votes.votes import Votes
 
 if TYPE_CHECKING:
@@ -284,20 +283,20 @@ def _items_of(
         expected = "none with argument 'than': two runs have two judges' covariates"
         expect(covariates is None, "covariates", covariates, expected)
         return run.than(before, *pair)
-    systems = None
     if not scale.mirrored:
         by = "system" if by is None and isinstance(counts, Votes) else by
     else:
         expect(by is None, "by", by, "None, since the sides of pairs have names")
-        if isinstance(counts, Votes) and counts.sides == UNNAMED:
-            systems = columns_of_systems(counts).get("systems")
     if panel is not None and isinstance(counts, Votes):
         n_votes = how["n_votes"]
-        items = counts.items(labels, panel=panel, by=by, systems=systems, n_votes=n_votes)
+        items = counts.items(labels, panel=panel, by=by, n_votes=n_votes)
     else:
-        items = items_of(counts, labels, by=by, systems=systems, **how)
+        items = items_of(counts, labels, by=by, **how)
+    if not scale.mirrored and "by" not in items.facts and items.systems is not None:
+        items = items.with_columns_of({"by": "system"})
     if covariates is not None:
-        items = items.with_covariates(covariates, model=how["model"])
+        is_table = not isinstance(counts, Items)
+        items = items.with_covariates(covariates, model=how["model"], is_table=is_table)
     return items.of_pair(*pair)
 
 

@@ -277,7 +277,7 @@ def _units(
         are_groups = n_both == int(number.max()) + 1 == int(drawn.max()) + 1
         text = "items were drawn, expected whole groups, all of whose items get a label, for a "
         text += "sequential gate of new items or of grades; population='finite' takes drawn items"
-        argument = "units" if items.facts.votes is None else "labels"
+        argument = "labels" if items.origin.source else "units"
         forbid(not are_groups and not is_by_item, text, argument)
         of_item, number = (of_item, number) if are_groups else (items.sampling.units, drawn)
     order = np.argsort(number, kind="stable")
@@ -306,7 +306,7 @@ def _drawn(items: Items, group: NDArray[np.int64], *, are_seen_whole: bool) -> N
         return as_groups(items.sampling.units, "counts", len(items), "units")
     share = np.bincount(group, items.is_labelled) / np.bincount(group)
     n_in_part = int(((share > 0) & (share < 1)).sum())
-    argument = "units" if items.facts.votes is None else "labels"
+    argument = "labels" if items.origin.source else "units"
     is_seen = are_seen_whole and items.has_all_groups and n_in_part <= 1
     forbid(not is_seen, UNKNOWN_UNIT, argument)
     return group

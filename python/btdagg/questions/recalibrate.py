@@ -186,12 +186,12 @@ def recalibrate(
     old_name, new_name = map(str, names)
     both = (as_tables(votes, labels, scale, label_scale) for votes in (new_counts, old_counts))
     (new_counts, _), (old_counts, labels) = both
-    expect(labels is not None, "old_counts", "items", "arrays, or tables of votes")
+    expect(labels is not None or isinstance(old_counts, Items), "labels", None, "labels of items")
     items, new = _both(old_counts, new_counts, labels, groups, scale, label_scale)
     again = np.flatnonzero((new > 0).any(axis=1))
     old, fitted = _fits(items, new, np.arange(len(items)))
     warnings = fitted.warnings
-    if isinstance(old_counts, Votes):
+    if isinstance(old_counts, Votes | Items):
         origin = old_counts.provenance
         known = origin.of_fit(old.max_votes, old.n_labels)
         old = replace(old, model=replace(old.model, provenance=known))
@@ -201,7 +201,7 @@ def recalibrate(
         fitted = old
     else:
         provenance = fitted.model.provenance or Provenance()
-        if isinstance(new_counts, Votes):
+        if isinstance(new_counts, Votes | Items):
             provenance = replace(
                 new_counts.provenance, n_votes=provenance.n_votes, n_labels=provenance.n_labels
             )
@@ -229,11 +229,13 @@ def recalibrate(
 def _both(
     old: Any, new: Any, labels: Any, groups: Any, scale: Scale | None, label_scale: Scale | None
 ) -> tuple[Items, NDArray[Any]]:
-    if isinstance(labels, Labels):
-        for name, votes in (("old_counts", old), ("new_counts", new)):
-            expect(isinstance(votes, Votes), name, type(votes).__name__, "Votes beside Labels")
+    if isinstance(labels, Labels) or isinstance(old, Items):
+        expected = "votes with ids as the others have, btdagg.read_votes(frame)"
+        is_table = isinstance(new, Votes | Items)
+        expect(is_table, "new_counts", type(new).__name__, expected)
         require_alike(old.scale, new.scale)
-        items, new_items = old.items(labels).labelled(), new.items()
+        items = (old if isinstance(old, Items) else old.items(labels)).labelled()
+        new_items = new if isinstance(new, Items) else new.items()
         forbid(
             len({*map(str, items.ids.tolist())}) < len(items),
             "old_counts has items in several tasks, expected one: filter by task",

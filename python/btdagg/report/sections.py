@@ -22,7 +22,6 @@ from btdagg.questions.evaluate import evaluate
 from btdagg.questions.systems import BEST, estimate_systems
 from btdagg.report import figures
 from btdagg.result import Result
-from btdagg.votes.sides import columns_of_systems
 from btdagg.votes.standings import STANDINGS
 
 if TYPE_CHECKING:
@@ -275,14 +274,14 @@ def write_agreement(report: ReportFolder, study: Study) -> None:
 
 def write_biases(report: ReportFolder, study: Study) -> None:
     """Write what each judge favours, where lengths, other numbers or systems are known."""
-    votes, named = study.votes, columns_of_systems(study.votes)
+    votes = study.votes
     apart = ["judge", *votes.scale.mode.criteria]
     names = [name.strip() for name in (study.covariates or "auto").split(",")]
     known = ",".join(name for name in names if name not in STANDINGS) or "auto"
     reasons: dict[str, list[str]] = {}
     for key, part in votes.partition([name for name in apart if name in votes.columns]):
         try:
-            found = bias(part.items(study.labels, **named), covariates=known)
+            found = bias(part.items(study.labels), covariates=known)
             write_result(report, found, *key)
         except InputError as error:
             if (error.argument, error.got) != ("covariates", "nothing"):
@@ -293,10 +292,10 @@ def write_biases(report: ReportFolder, study: Study) -> None:
 
 def write_ranking(report: ReportFolder, votes: Votes, labels: Labels) -> None:
     """Write which system is best, where the votes name their systems and have one scale."""
-    named = columns_of_systems(votes)
+    named = {*votes.scale.systems} <= {*votes.columns}
     parts = {*votes.scale.mode.criteria} & {*votes.columns}  # which have means of their own
     if named and all(len(votes.values(name)) < 2 for name in parts):
         try:
-            write_result(report, estimate_systems(votes.items(labels, **named)))
+            write_result(report, estimate_systems(votes.items(labels)))
         except InputError as error:
             report.skipped(BEST, str(error))

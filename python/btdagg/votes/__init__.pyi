@@ -1,14 +1,14 @@
 from .by_id import (
     as_items as as_items,
 )
-from .items import (
+from .facts import (
     Confidences as Confidences,
+)
+from .facts import (
+    Facts as Facts,
 )
 from .items import (
     Draw as Draw,
-)
-from .items import (
-    Facts as Facts,
 )
 from .items import (
     Items as Items,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial as applied
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,16 @@ from btdagg._util.validation import (
     as_checked_counts,
     as_losses,
     as_names,
+    as_panel_counts,
     column_names,
+    is_series,
+    is_source,
     same_index,
     same_length,
 )
-from btdagg.votes.items import Confidences, Draw, Items
-from btdagg.votes.join import join
+from btdagg.votes.facts import Confidences
+from btdagg.votes.items import Items
+from btdagg.votes.join import with_labels
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
 from btdagg.votes.schema import ITEM_NAMES
@@ -30,35 +35,69 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _IDS = {"item", *ITEM_NAMES}
+_DRAWN: dict[str, Any] = {  # arguments that are fields of a `Draw`, and how they are read
+    "probabilities": applied(as_losses, name="probabilities", shape="(n,)"),
+    "units": applied(as_names, name="units"),
+    "strata": applied(np.asarray, dtype=object),
+}
 
 
 def as_tables(
-    counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
+    counts: Any,
+    labels: Any,
+    scale: Scale | None = None,
+    label_scale: Scale | None = None,
+    *,
+    drawn: bool = False,
 ) -> tuple[Any, Any]:
-    """Return data frames with ids of items as tables, and a series beside a table as labels by id.
+    """Read what names its items as tables: the door of all that takes counts and labels.
 
-    The ids are a column `item` (or `id`, `item_id`), or the index of pandas. Items with labels in a
-    table are joined with them, and the labels returned are None. Arrays stay as they are: rows are
-    matched by position.
+    Tables are data frames, mappings and lists of rows with a column `item` (or `id`, `item_id`),
+    data frames and series of pandas with ids in their index, and paths. Rows of arrays are matched
+    by position, with arrays alone.
+
+    Parameters
+    ----------
+    counts, labels : tables or arrays
+    scale, label_scale : Scale, optional
+    drawn : bool
+        Whether to estimate from the labels that `Items` are joined with; see `join`.
+
+    Returns
+    -------
+    tuple
+        `Votes`, `Items` or an array; and `Labels`, an array, or None where the items hold them.
+        Items and labels in a table are joined.
+
+    Raises
+    ------
+    InputError
+        If votes have ids of items and labels have none, or the reverse.
     """
-    is_series = _is_series(labels)
-    is_table = isinstance(labels, Labels) or (_has_ids(labels) and not is_series)
-    is_alone = labels is None and not _is_indexed(counts)
-    if _has_ids(counts) and (is_table or is_alone or (is_series and not _is_indexed(counts))):
+    is_table = isinstance(labels, Labels) or is_source(labels) or _has_ids(labels)
+    if is_source(counts) or (_has_ids(counts) and (is_table or not _is_indexed(counts))):
         counts = read_votes(_with_ids(counts), scale=scale)
     is_items = isinstance(counts, Items)
     by_id = isinstance(counts, CountsItself) or (is_items and counts.has_ids)
     usual = label_scale or scale or (getattr(counts, "scale", None) if by_id else None)
-    if _has_ids(labels) and (by_id or not _is_indexed(labels)):
+    if is_source(labels) or (_has_ids(labels) and (by_id or not _is_indexed(labels))):
         labels = read_labels(_with_ids(labels), scale=usual)
-    elif by_id and is_series:
-        raise InputError(
-            "labels is a series without ids of items, expected them in its index since the votes "
-            'have ids: frame.set_index("item")["label"], or read_labels(frame) with a column item',
-            argument="labels",
-        )
     if is_items and isinstance(labels, Labels):
-        counts, labels = join(counts.facts.votes, labels, counts), None
+        return with_labels(counts, labels, drawn=drawn), None
+    if labels is not None and not isinstance(labels, Labels) and by_id:
+        if is_series(labels) or not is_items or counts.origin.source:
+            expected = (
+                "labels with ids of items, since the votes have ids: btdagg.read_labels(frame) "
+                'with a column item, or a series with them in its index, frame.set_index("item")'
+                '["label"]; arrays go by position with items.by_judge as counts'
+            )
+            raise InputError(argument="labels", got=type(labels).__name__, expected=expected)
+    elif isinstance(labels, Labels) and not by_id:
+        raise InputError(
+            "labels are a table but counts is an array: pass the votes, btdagg.read_votes(frame), "
+            "or the arrays of btdagg.align(ids, counts, labels)",
+            argument="counts",
+        )
     return counts, labels
 
 
@@ -70,6 +109,8 @@ def as_items(
     scale: Scale | None = None,
     label_scale: Scale | None = None,
     partial: bool = False,
+    drawn: bool = False,
+    panel: str | None = None,
     weights: Any = None,
     covariates: Any = None,
     probabilities: Any = None,
@@ -78,7 +119,7 @@ def as_items(
     least_probability: float | None = None,
     by: Any = None,
     systems: Sequence[str] | None = None,
-    judges: Sequence[str] = (),
+    judges: Sequence[str] | None = None,
     n_votes: int | None = None,
     confidences: Confidences | None = None,
     decisions: Mapping[str, ArrayLike] | None = None,
@@ -92,11 +133,17 @@ def as_items(
         Tables are joined with the votes by id; arrays have a row for each item. None with items
         that hold their own.
     groups : (n,) array, optional
-        Group of each item; tables have their own.
+        Group of each item; tables have their own. These, `weights`, `covariates`, `probabilities`,
+        `units` and `strata` are matched by id where they are series of pandas with the ids in their
+        index, and have the order of ``items.ids`` otherwise. Beside tables arrays are refused.
     scale, label_scale : Scale, optional
         Scales of arrays; by default pairs, and that of the votes.
     partial : bool
         Whether items may lack a label: NaN or None in an array. Tables then keep those items.
+    drawn : bool
+        Whether to estimate from the labels; see `join`.
+    panel : str, optional
+        Column of the judges of a panel; counts are then an (n, judges, 3) array.
     weights : (n,) array, optional
         Weight of each item, the fact ``"weights"``.
     covariates : optional
@@ -106,39 +153,48 @@ def as_items(
     by : (n,) array, or with tables the name of a column; optional
         What estimates are split by.
     systems, judges, n_votes : optional
-        With tables and `partial`, as in `Votes.items`; arrays have no use for the first two.
+        With tables and `drawn`, as in `Votes.items`; arrays have no use for the first two.
     confidences : Confidences, optional
         Confidences of the votes.
     decisions : mapping of str to (n,) array, optional
         Decisions made elsewhere: -1, 0, 1, or NaN where there is none.
     """
+    counts, labels = as_tables(counts, labels, scale, label_scale, drawn=drawn)
+    if panel is not None:
+        scales_of(counts, labels, scale, label_scale)[0].require_sides("a panel")
+    is_table = isinstance(labels, Labels)
+    per_item = {"groups": groups, "weights": weights, "probabilities": probabilities}
+    per_item |= {"units": units, "strata": strata}
     items: Items
-    counts, labels = as_tables(counts, labels, scale, label_scale)
-    if isinstance(labels, Labels):
+    if is_table:
         scales_of(counts, labels, scale, label_scale)
-        votes = tables_only(counts, weights)
-        if partial:
+        how: Any = {"n_votes": n_votes, "judges": judges, "panel": panel}
+        if drawn:
             expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
-            items = votes.items(labels, by=by, systems=systems, judges=judges, n_votes=n_votes)
+            items = counts.items(labels, by=by, systems=systems, **how)
         else:
-            items = votes.labelled(labels) if covariates is None else votes.with_labels(labels)
+            items = counts.with_labels(labels, **how) if partial else counts.labelled(labels, **how)
         by = None
     else:
         expect(n_votes is None, "n_votes", n_votes, "None without a table of votes")
-        aligned = {"groups": groups, "by": by, "weights": weights, "probabilities": probabilities}
-        aligned |= {"units": units, "strata": strata, "covariates": covariates}
-        same_index(counts=counts, labels=labels, **aligned)
-        items = _of_arrays(counts, labels, scale, label_scale, partial)
+        if isinstance(by, str) and isinstance(counts, Items):
+            counts, by = counts.with_columns_of({"by": by}), None
+        if not isinstance(counts, Items) or not counts.has_ids:
+            same_index(counts=counts, labels=labels, by=by, covariates=covariates, **per_item)
+        items = _of_arrays(counts, labels, scale, label_scale, partial, panel)
+    matched = {name: items.matched(name, of, is_table=is_table) for name, of in per_item.items()}
     if groups is not None:
-        items = replace(items, group=as_names(groups, "groups"))
-    if any(value is not None for value in (probabilities, units, strata, least_probability)):
-        draw = Draw(
-            None if probabilities is None else as_losses(probabilities, "probabilities", "(n,)"),
-            None if units is None else as_names(units, "units"),
-            None if strata is None else np.asarray(strata, dtype=object),
-            least_probability,
-        )
-        items = replace(items, sampling=draw)
+        items = replace(items, group=as_names(matched["groups"], "groups"))
+    draw = {name: matched[name] for name in ("probabilities", "units", "strata")}
+    for name, read in _DRAWN.items():
+        if draw[name] is not None:
+            draw[name] = read(draw[name])
+    given = {name: of for name, of in draw.items() if of is not None}
+    if least_probability is not None:
+        given["least_probability"] = least_probability
+    if given:
+        items = replace(items, sampling=items.sampling._replace(**given))
+    weights = matched["weights"]
     columns: dict[str, Any] = {} if confidences is None else {"confidences": confidences}
     columns |= {} if by is None else {"by": as_names(by, "by")}
     columns |= {} if weights is None else {"weights": np.asarray(weights)}
@@ -146,11 +202,16 @@ def as_items(
         places = PAIRS.places(decided, f"decisions of {name}", partial=True)
         columns[f"decision {name}"] = np.where(places < 0, np.nan, places - 1.0)
     items = items.with_facts(columns) if columns else items
-    return items if covariates is None else items.with_covariates(covariates)
+    return items if covariates is None else items.with_covariates(covariates, is_table=is_table)
 
 
 def _of_arrays(
-    counts: Any, labels: Any, scale: Scale | None, label_scale: Scale | None, partial: bool
+    counts: Any,
+    labels: Any,
+    scale: Scale | None,
+    label_scale: Scale | None,
+    partial: bool,
+    panel: str | None,
 ) -> Items:
     scale, label_scale = scales_of(counts, labels, scale, label_scale)
     if labels is not None and partial:
@@ -159,7 +220,7 @@ def _of_arrays(
     if isinstance(counts, CountsItself):
         items = counts.items()
     elif not isinstance(counts, Items):
-        items = Items(counts=counts, scale=scale)
+        items = Items(counts=counts if panel is None else as_panel_counts(counts), scale=scale)
     if labels is None:
         return items
     if not partial:
@@ -171,29 +232,12 @@ def _of_arrays(
     return replace(items, labels=labels, label_scale=label_scale)
 
 
-def tables_only(counts: Any, weights: Any = None) -> Any:
-    """Return votes that are a table, as labels are."""
-    if not isinstance(counts, CountsItself) or weights is not None:
-        name = "counts" if weights is None else "weights"
-        raise InputError(
-            f"labels are a table but {name} is an array: pass the votes from read_votes, or the "
-            "arrays of btdagg.align(ids, counts, labels)",
-            argument=name,
-        )
-    return counts
-
-
 def counts_and_sides(
     counts: Any, labels: Any, scale: Scale | None = None, label_scale: Scale | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int8]]:
     """Return checked counts, (n, 3), and labels -1, 0 and 1, (n,), of at least one item."""
     items = as_items(counts, labels, scale=scale, label_scale=label_scale)
     return as_checked_counts(items.pooled), items.label_scale.sides(items.label)
-
-
-def _is_series(values: Any) -> bool:
-    library = type(values).__module__.partition(".")[0]
-    return library in ("pandas", "polars", "pyarrow") and np.ndim(values) == 1
 
 
 def _is_indexed(values: Any) -> bool:

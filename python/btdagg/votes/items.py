@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -12,20 +12,23 @@ import numpy as np
 from btdagg._util.errors import InputError, expect, forbid
 from btdagg._util.folds import numbered
 from btdagg._util.lazy import pl
-from btdagg._util.readable import Readable, readable
+from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_panel_counts,
+    columns_of,
     has_judges,
+    is_series,
     names_of_judges,
     same_length,
     unmasked,
 )
 from btdagg.remarks import as_remarks, code_of
-from btdagg.votes.labels import RATERS, n_disputed, rater_remarks, shares_in
+from btdagg.votes.facts import Confidences, Facts, are_no_labels, no_labels, rows_of
+from btdagg.votes.labels import rater_remarks
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
 from btdagg.votes.sides import UNNAMED, Sides, turned
-from btdagg.votes.table import facts_of, listing
+from btdagg.votes.table import listing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -35,93 +38,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SIDES = ("minus", "tie", "plus")
-_ROUNDING = 1e-6
-
-
-@readable
-class Confidences(NamedTuple):
-    """Confidences of the votes, summed up by item and label; columns in label order -1, 0, +1.
-
-    A label without votes has total 0, least infinity and log product 0. If the confidence of a vote
-    is missing, all three are NaN.
-
-    Attributes
-    ----------
-    total, least, log_product : (n, 3) arrays of float64
-        Their sum, the smallest, and the sum of their logarithms.
-    """
-
-    total: Floats
-    least: Floats
-    log_product: Floats
-
-
-class Facts(Mapping[str, Any]):
-    """Named columns of items, each with a row for every item, kept through every selection.
-
-    `facts[name]` is a column made for the items: ``"signs"`` (votes without their strength, (n,
-    J)), ``"confidences"``, ``"by"`` (what estimates are split by), ``"task"``, ``"system"`` or
-    ``"system_a"`` and ``"system_b"``, ``"weights"``, ``"ratings"``, ``"covariate NAME"`` and
-    ``"decision NAME"`` (made elsewhere, -1, 0, 1 or NaN). Further columns of the tables are read
-    when `Items.column` asks for them.
-
-    Parameters
-    ----------
-    columns : mapping of str to array or Confidences
-        Text in place of a column is the error of whoever asks for it.
-    votes : Votes, optional
-        The votes that are counted.
-    frame : polars.DataFrame, optional
-        A row for each item: that of its label, with nulls where the labels do not name it.
-    """
-
-    def __init__(
-        self, columns: Mapping[str, Any] | None = None, votes: Any = None, frame: Any = None
-    ) -> None:
-        self.columns, self.votes, self.frame = dict(columns or {}), votes, frame
-
-    def __getitem__(self, name: str) -> Any:
-        values = self.columns[name]
-        if isinstance(values, str):
-            raise InputError(values)
-        return values
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.columns
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-    def __repr__(self) -> str:
-        return f"Facts({', '.join(self.columns)})"
-
-    def named(self, kind: str) -> dict[str, Any]:
-        """Return the columns of a kind, ``"covariate"`` or ``"decision"``, by their own names."""
-        prefix = f"{kind} "
-        return {name[len(prefix) :]: self[name] for name in self.columns if name.startswith(prefix)}
-
-    def with_columns(self, columns: Mapping[str, Any], *, without: str = "") -> Facts:
-        """Return the facts with more columns, and without those of a kind."""
-        kept = {
-            name: values
-            for name, values in self.columns.items()
-            if not (without and name.startswith(f"{without} "))
-        }
-        return Facts({**kept, **columns}, self.votes, self.frame)
-
-    def rows(self, rows: NDArray[Any]) -> Facts:
-        """Return the facts of some items."""
-        columns = {name: _rows_of(values, rows) for name, values in self.columns.items()}
-        return Facts(columns, self.votes, _rows_of(self.frame, rows))
-
-    def detached(self) -> Facts:
-        """Return the columns alone, without the tables that others would be read from."""
-        return Facts(self.columns)
-
-
 _DRAWN = ("probabilities", "units", "strata")
 
 
@@ -147,7 +63,7 @@ class Draw(NamedTuple):
 
     def rows(self, rows: NDArray[Any]) -> Draw:
         """Return how some of the items were drawn."""
-        arrays = {name: _rows_of(getattr(self, name), rows) for name in _DRAWN}
+        arrays = {name: rows_of(getattr(self, name), rows) for name in _DRAWN}
         return self._replace(**arrays)
 
 
@@ -161,6 +77,10 @@ class Origin(Readable):
 
     Attributes
     ----------
+    source : str
+        Name of the table of votes, such as its path; empty if items are rows of arrays.
+    provenance : Provenance
+        Where the votes are from, as their table says.
     judges : tuple of str
         Judges of a panel, in the order of the columns of the counts; empty if votes of all judges
         are counted together.
@@ -180,6 +100,8 @@ class Origin(Readable):
         Data left out, and assumptions.
     """
 
+    source: str = ""
+    provenance: Provenance = field(default_factory=Provenance)
     judges: tuple[str, ...] = ()
     sides: Sides = UNNAMED
     raters: str = "mean"
@@ -246,8 +168,8 @@ class Items(Readable):
         label_scale = self.label_scale or self.scale
         labels = self.labels
         if labels is None:
-            labels = _none(n, len(label_scale.points))
-        elif not _is_none(labels):
+            labels = no_labels(n, len(label_scale.points))
+        elif not are_no_labels(labels):
             labels = label_scale.shares(labels)
         columns: dict[str, Any] = {"ids": ids, "labels": labels, "groups": self.group}
         columns |= self.sampling._asdict() | {"least_probability": None} | self.facts.columns
@@ -260,18 +182,6 @@ class Items(Readable):
         for name, value in {**known, "group": group, "origin": origin}.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def joined(cls, parts: Sequence[Items], *, facts: Facts, **fields: Any) -> Self:
-        """Return the items of several parts, one after the other, with facts of all of them."""
-        columns = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("counts", "labels", "ids")
-            if name not in fields
-        }
-        first = parts[0]
-        scales = {"scale": first.scale, "label_scale": first.label_scale}
-        return cls(**{**scales, "origin": first.origin, **columns, **fields}, facts=facts)
-
     def __len__(self) -> int:
         return len(self.counts)
 
@@ -283,7 +193,7 @@ class Items(Readable):
         expect(chosen.ndim == 1, "rows", rows, "several rows: a slice, numbers or a mask")
         chosen = chosen if chosen.size else chosen.astype(np.intp)
         counts, labels, ids, group = (
-            _rows_of(values, chosen) for values in (self.counts, self.labels, self.ids, self.group)
+            rows_of(values, chosen) for values in (self.counts, self.labels, self.ids, self.group)
         )
         return self._with(
             counts=counts,
@@ -306,7 +216,7 @@ class Items(Readable):
     @property
     def has_ids(self) -> bool:
         """Whether the items have names of their own, and not row numbers."""
-        return self.facts.votes is not None or not np.array_equal(self.ids, np.arange(len(self)))
+        return bool(self.origin.source) or not np.array_equal(self.ids, np.arange(len(self)))
 
     @property
     def is_labelled(self) -> NDArray[np.bool_]:
@@ -330,7 +240,7 @@ class Items(Readable):
     @property
     def provenance(self) -> Provenance:
         """Where the votes are from, as their table says."""
-        return Provenance() if self.facts.votes is None else self.facts.votes.provenance
+        return self.origin.provenance
 
     @cached_property
     def pooled(self) -> NDArray[Any]:
@@ -354,23 +264,28 @@ class Items(Readable):
         """Covariates that models may use, by name, made by `with_covariates`; NaN where missing."""
         return self.facts.named("covariate")
 
-    @property
+    @cached_property
     def systems(self) -> NDArray[Any] | None:
-        """The systems that wrote A and B, (n, 2), of grades that of the response, (n, 1)."""
-        if not {*self.scale.systems} <= {*self.facts}:
-            return None
-        return np.stack([self.facts[name] for name in self.scale.systems], axis=1)
+        """The systems that wrote A and B, (n, 2), of grades that of the response, (n, 1).
+
+        None unless all items have them; an `InputError` if votes of an item name several.
+        """
+        columns = [self.column(name) for name in self.scale.systems]
+        known = [c.to_list() for c in columns if c is not None and not c.null_count()]
+        return np.array(known, dtype=object).T if len(known) == len(columns) else None
 
     @property
     def names(self) -> NDArray[Any]:
         """Ids, with their tasks where votes have tasks; no group of a table has such a name."""
-        if self.facts.votes is None:
+        if not self.origin.source:
             return np.asarray(self.ids)
-        ids, tasks = self.ids.tolist(), self.facts.get("task")
-        if tasks is None:
-            return np.array([f" {item}" for item in ids], dtype=object)
-        both = zip(tasks, ids, strict=True)
-        return np.array([f" {task} {item}" for task, item in both], dtype=object)
+        return _named(*([self.facts["task"]] if "task" in self.facts else []), self.ids)
+
+    @property
+    def unit_names(self) -> NDArray[Any]:
+        """Names of items that stand alone, (n,): several criteria of one response are one unit."""
+        is_told_apart = "task" in self.facts and "task" in self.scale.mode.key
+        return _named(*([self.facts["task"]] if is_told_apart else []), self.ids)
 
     @property
     def id_frame(self) -> pl.DataFrame:
@@ -383,31 +298,14 @@ class Items(Readable):
     @property
     def has_all_groups(self) -> bool:
         """Whether all items have a group, or none has: else the sizes of groups are not known."""
-        if self.group is None or self.facts.votes is None:
+        if self.group is None or not self.origin.source:
             return True
-        is_alone = np.asarray(self.group == self.names)
+        is_alone = np.asarray(self.group == self.unit_names)
         return bool(is_alone.all() or not is_alone.any())
 
     def column(self, name: str) -> pl.Series | None:
         """Read a fact by its name: made for the items, or a column of the votes or the labels."""
-        if name in self.facts:
-            values = self.facts[name]
-            return pl.Series(name, values.tolist()) if np.ndim(values) == 1 else None
-        votes, frame = self.facts.votes, self.facts.frame
-        if votes is not None and name in votes.columns:
-            if "task" not in self.facts or "task" not in votes.columns:
-                read: pl.Series = facts_of(votes, self.ids, [name])[name]
-                return read
-            of_items, tasks = pl.Series(name, [None] * len(self), pl.String), self.facts["task"]
-            for task in dict.fromkeys(tasks.tolist()):
-                rows = np.flatnonzero(tasks == task)
-                of_task = facts_of(votes.filter({"task": task}), self.ids[rows], [name])[name]
-                of_items = of_items.scatter(rows, of_task.cast(pl.String))
-            return of_items
-        if frame is not None and name in frame.columns:
-            texts: pl.Series = frame[name].cast(pl.String)
-            return texts
-        return None
+        return self.facts.read(name, self.id_frame)
 
     # Selections, and items with more facts
 
@@ -417,26 +315,21 @@ class Items(Readable):
         needed = ("signs", "confidences", "covariate ", "decision ")
         if not self.judges and not any(name.startswith(needed) for name in self.facts):
             return self.pooled
-        facts = Facts(self.facts.columns, self.facts.votes)
-        labels = _none(*self.labels.shape)
-        return self._with(labels=labels, group=None, facts=facts)
+        labels, facts = no_labels(*self.labels.shape), self.facts.detached(labels_alone=True)
+        return self.by_row()._with(labels=labels, group=None, facts=facts)
+
+    def by_row(self) -> Self:
+        """Return the items as rows of arrays: further arrays are matched with them by position."""
+        return self._with(origin=replace(self.origin, source=""))
 
     def labelled(self) -> Self:
         """Return the items that have a label, of which there has to be one."""
         rows = np.flatnonzero(self.is_labelled)
         forbid(not len(rows), self.origin.no_labels)
         some = self if len(rows) == len(self) else self[rows]
-        origin, disputed = self.origin, 0
-        facts = some.facts
-        if facts.frame is not None:
-            disputed = n_disputed(self.facts.frame)
-            if RATERS in facts.frame.columns and origin.raters != "drop":
-                number = facts.frame[RATERS].to_numpy()[:, None]
-                given = shares_in(facts.frame) * number
-                whole = np.rint(given)
-                # Whose mean is known alone, and lies between points: who said what is not.
-                whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0
-                facts = facts.with_columns({"ratings": whole.astype(np.int64)})
+        origin, facts, disputed = self.origin, some.facts, self.facts.n_disputed or 0
+        if origin.raters != "drop" and (ratings := facts.ratings) is not None:
+            facts = facts.with_columns({"ratings": ratings})
         remarks = origin.remarks
         if not any(code_of(remark) == "raters-disagree" for remark in remarks):
             remarks += rater_remarks(self.label_scale, origin.raters, disputed, len(rows))
@@ -452,17 +345,36 @@ class Items(Readable):
         }
         return replace(self, facts=self.facts.with_columns(arrays))
 
+    def with_columns_of(self, columns: Mapping[str, str]) -> Self:
+        """Return the items with columns of their tables as facts, by the facts' names.
+
+        All items need a value there, whether they have a label or not.
+        """
+        made: dict[str, Any] = {}
+        for fact, name in columns.items():
+            values = self.column(name)
+            if values is None:
+                raise InputError(argument=fact, got=name, expected="a column of the votes")
+            if values.null_count():
+                item = self.ids[values.is_null().to_numpy()].tolist()[0]
+                raise InputError(
+                    f"{self.origin.source}: item {item!r} has no {name}, expected one for every "
+                    "item, labelled or not"
+                )
+            made[fact] = np.array(values.to_list(), dtype=object)
+        return self.with_facts(made) if made else self
+
     def without_strength(self) -> Self:
         """Return the items with their votes counted whole, whatever their strength."""
-        columns = {name: values for name, values in self.facts.columns.items() if name != "signs"}
-        facts = Facts(columns, self.facts.votes, self.facts.frame)
-        return replace(self, counts=self.votes, facts=facts)
+        return replace(self, counts=self.votes, facts=self.facts.with_columns({}, without="signs"))
 
     def with_remarks(self, remarks: Iterable[str]) -> Self:
         """Return the items with these remarks alone."""
         return self._with(origin=replace(self.origin, remarks=as_remarks(remarks)))
 
-    def with_covariates(self, covariates: Any, *, model: Any = None) -> Self:
+    def with_covariates(
+        self, covariates: Any, *, model: Any = None, is_table: bool = False
+    ) -> Self:
         """Return the items with what else is known of them, for models to use.
 
         Parameters
@@ -471,18 +383,24 @@ class Items(Readable):
             ``"auto"`` is all that items have of ``"standing"`` (columns `system_a` and `system_b`,
             of grades `system`), ``"group-standing"`` (grades) and ``"length"`` (columns `chars_a`
             and `chars_b`, or `response_a` and `response_b`; of grades without a side). Other names
-            are columns of numbers. Or columns, as in `btdagg.calibrate`.
+            are columns of numbers. Or columns, as in `btdagg.calibrate`: see `matched`.
         model : optional
             Take the standings of systems that it was fitted with.
+        is_table : bool
+            See `matched`.
         """
         from btdagg.votes.standings import known_columns
 
         if isinstance(covariates, str | list | tuple) and not np.ndim(covariates) > 1:
             columns, standings = known_columns(self, covariates, model)
         else:
-            from btdagg._util.validation import columns_of
-
-            self._require_ids_of(covariates)
+            if isinstance(covariates, Mapping):
+                covariates = {
+                    name: self.matched("covariates", values, is_table=is_table)
+                    for name, values in covariates.items()
+                }
+            else:
+                covariates = self.matched("covariates", covariates, is_table=is_table)
             columns, standings = columns_of(covariates, len(self)), {}
         return self.known_by(columns, standings)
 
@@ -497,20 +415,35 @@ class Items(Readable):
         facts = self.facts.with_columns(columns, without="covariate")
         return replace(self, facts=facts, origin=replace(self.origin, standings=standings or {}))
 
-    def _require_ids_of(self, covariates: Any) -> None:
-        """Refuse covariates with an index of pandas that is not that of the items."""
-        several = covariates.values() if isinstance(covariates, Mapping) else [covariates]
-        indexes: list[Any] = [getattr(values, "index", None) for values in several]
-        for index in indexes if self.has_ids else ():
-            is_other = hasattr(index, "equals") and list(map(str, index)) != list(
-                map(str, self.ids)
-            )
-            forbid(
-                is_other,
-                "covariates have an index other than the ids of the items, expected the same "
-                "ids in the order of the items: covariates.loc[items.ids]",
-                "covariates",
-            )
+    def matched(self, name: str, values: Any, *, is_table: bool = False) -> Any:
+        """Return values with a row for each item, those of a series of pandas by its index.
+
+        Parameters
+        ----------
+        name : str
+            The argument in errors.
+        values : array, series or data frame
+            Arrays are in the order of `ids`.
+        is_table : bool
+            Whether the items were counted for the caller, who cannot know their order: arrays are
+            refused.
+        """
+        if values is None or not self.has_ids:
+            return values
+        index: Any = getattr(values, "index", None)
+        if hasattr(index, "equals"):
+            row_of = {str(item): row for row, item in enumerate(index)}
+            ids = [*map(str, self.ids.tolist())]
+            if len(row_of) == len(index) and len({*ids}) == len(ids) and {*ids} <= {*row_of}:
+                return values.iloc[[row_of[item] for item in ids]]
+        elif not is_series(values) and not is_table:
+            return values
+        expected = (
+            "a series with the ids of the items in its index, or a column of the votes or labels, "
+            "since the votes have ids; arrays in the order of items.ids go with "
+            "items = btdagg.read_votes(frame).items(labels)"
+        )
+        raise InputError(argument=name, got=type(values).__name__, expected=expected)
 
     def require_votes_alone(self, user: str) -> Self:
         """Refuse items with covariates for who uses votes alone; return the items."""
@@ -520,16 +453,17 @@ class Items(Readable):
 
     def parts(self, column: str) -> dict[str, Self]:
         """Return the items of each task or criterion, by its name; see `Votes.items`."""
-        tasks, votes = self.facts.get("task"), self.facts.votes
+        tasks = self.facts.get("task")
         if column not in ("task", "criterion") or tasks is None:
             found = "none" if tasks is None else "task or criterion"
             raise InputError(argument="column", got=column, expected=found)
         parts = {}
         for value in dict.fromkeys(tasks.tolist()):
             part = self[tasks == value]
-            table = None if votes is None else votes.filter({"task": value})
-            facts = Facts(part.facts.columns, table, part.facts.frame)
-            parts[value] = part._with(facts=facts)
+            facts = part.facts.of_task(value)
+            parts[value] = part._with(
+                facts=facts, origin=replace(self.origin, provenance=facts.provenance)
+            )
         return parts
 
     def with_decisions(self, names: Iterable[str]) -> NDArray[np.bool_]:
@@ -576,11 +510,10 @@ class Items(Readable):
 
     def remarks_of(self, rows: NDArray[Any]) -> tuple[Remark, ...]:
         """Return the remarks with what is said of raters for some items alone."""
-        remarks = self.origin.remarks
-        if self.facts.frame is None:
+        remarks, some = self.origin.remarks, self[rows]
+        if some.facts.n_disputed is None:
             return remarks
-        some = self[rows]
-        numbers = n_disputed(some.facts.frame), int(some.is_labelled.sum())
+        numbers = some.facts.n_disputed, int(some.is_labelled.sum())
         of_some = rater_remarks(self.label_scale, self.origin.raters, *numbers, of_estimates=True)
         others = [remark for remark in remarks if code_of(remark) != "raters-disagree"]
         is_said = len(others) < len(remarks)
@@ -610,7 +543,7 @@ class Items(Readable):
 
     def of_judges(self, names: Sequence[str]) -> NDArray[Any]:
         """Return the counts of a model's judges; those of an array, which has no names, as is."""
-        if self.facts.votes is None and self.judges != tuple(names):
+        if not self.origin.source and self.judges != tuple(names):
             return as_panel_counts(self.counts, names)
         return self.require_judges(names)
 
@@ -666,9 +599,22 @@ class Items(Readable):
         )
         by = np.repeat(np.array(names, dtype=object), [len(run) for run in runs])
         remarks = tuple(dict.fromkeys(self.origin.remarks + before.origin.remarks))
-        origin = Origin(judges=self.judges, sides=self.origin.sides, remarks=remarks)
-        fields: Any = {"group": np.concatenate(groups), "sampling": sampling, "origin": origin}
-        return Items.joined(runs, facts=Facts({"by": by}), **fields)
+        origin = replace(Origin(), judges=self.judges, sides=self.origin.sides, remarks=remarks)
+        counts, labels, ids = (
+            np.concatenate([getattr(run, name) for run in runs])
+            for name in ("counts", "labels", "ids")
+        )
+        return Items(
+            counts=counts,
+            labels=labels,
+            ids=ids,
+            group=np.concatenate(groups),
+            scale=self.scale,
+            label_scale=self.label_scale,
+            facts=Facts({"by": by}),
+            sampling=sampling,
+            origin=origin,
+        )
 
     def of_pair(self, *pair: str) -> Items:
         """Return the items that compare two systems, with the same one as A in all of them."""
@@ -695,27 +641,14 @@ class Items(Readable):
             items,
             counts=turned(items.counts, is_turned),
             labels=turned(items.labels, is_turned),
-            facts=Facts(columns, items.facts.votes, items.facts.frame),
+            facts=items.facts.with_columns(columns),
             origin=replace(items.origin, sides=sides, remarks=remarks),
         )
 
 
-def _none(n: int, n_labels: int) -> Floats:
-    """Return labels of items that have none, which take no memory."""
-    return np.broadcast_to(np.array(np.nan), (n, n_labels))
-
-
-def _is_none(labels: Any) -> bool:
-    return isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.strides == (0, 0)
-
-
-def _rows_of(values: Any, rows: NDArray[Any]) -> Any:
-    if values is None or isinstance(values, str):
-        return values
-    if isinstance(values, Confidences):
-        return Confidences(*(sums[rows] for sums in values))
-    if not isinstance(values, np.ndarray) and rows.dtype == np.bool_:
-        rows = np.flatnonzero(rows)
-    if _is_none(values):
-        return _none(int(rows.sum()) if rows.dtype == np.bool_ else len(rows), values.shape[1])
-    return values[rows]
+def _named(*columns: Iterable[Any]) -> NDArray[Any]:
+    names = pl.DataFrame(
+        {str(place): np.asarray(column).tolist() for place, column in enumerate(columns)}
+    )
+    text = names.select(pl.format(" {}" * names.width, *names.columns)).to_series()
+    return np.array(text.to_list(), dtype=object)

@@ -1,11 +1,10 @@
-"""Votes and labels by item: whoever needs both, from tables, gets them here."""
+"""Items joined with their labels: whoever needs both, from tables, gets them here."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import islice
@@ -24,19 +23,15 @@ from btdagg._util.validation import (
     unmasked,
 )
 from btdagg.remarks import Remark
-from btdagg.votes.items import Confidences, Draw, Facts, Items, Origin
-from btdagg.votes.labels import Labels, n_disputed, rater_remarks
-from btdagg.votes.orders import about_orders
+from btdagg.votes.items import Draw, Items
+from btdagg.votes.labels import Labels, rater_remarks
 from btdagg.votes.scale import PAIRS, require_alike
-from btdagg.votes.standings import systems_in
-from btdagg.votes.table import AnyTable, Table, as_text, facts_of, ids_of, listing, require, text
-from btdagg.votes.verdicts import about_words
+from btdagg.votes.table import AnyTable, Table, as_text, listing, text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-
-_TOLD = ("group", "probability", "unit", "stratum")  # columns of labels
+_DESIGNED = {"stratum", "probability", "design", "seed"}  # columns of a sample by strata
 _FEWEST = 10  # labels by which nobody is for B
 
 
@@ -51,73 +46,140 @@ def on_sides(parts: Sequence[Items]) -> tuple[Remark, ...]:
     return (remarks.one_sided(),)
 
 
-def join(votes: Table | None, labels: Labels, counted: Items) -> Items:
-    """Join items that have votes with their labels, in each task if votes have tasks."""
+def join(counted: Items, labels: Labels, *, drawn: bool = False) -> Items:
+    """Join items that have votes with their labels, by task and item where both have tasks.
+
+    Parameters
+    ----------
+    counted : Items
+        Items with their votes; those that no model can decide, and criteria without any label, are
+        left out.
+    labels : Labels
+        Items without one of these keep no label.
+    drawn : bool
+        Whether to estimate from the labels: those with probability 0, which were chosen for a look,
+        are left out then, and columns say how the others were drawn.
+    """
+    require_labels(labels)
     require_alike(counted.scale, labels.scale)
-    about = counted.origin.remarks
+    labels, n_looks = _drawn_by_chance(labels) if drawn else (labels, 0)
     has_votes = counted.scale.decidable(counted.pooled)
+    everything, counted = counted, counted if has_votes.all() else counted[has_votes]
+    all_rows, n_labels = pl.concat([labels.frame, labels.unlabelled]), len(labels.frame)
+    place = _places(counted, labels, all_rows)
+    is_labelled = (place < n_labels).fill_null(value=False).to_numpy()
+    n_without_votes = n_labels - place.filter(is_labelled).n_unique()
+    bare = _bare_tasks(counted, is_labelled)
+    about: list[Remark] = []
     if not has_votes.all():
-        counted, n_empty = counted[has_votes], int((~has_votes).sum())
-        about = (*about, remarks.unreadable_items(n_empty))
-    ids = counted.ids
-    of_tasks = labels if votes is None else labels_of(labels, votes)
-    n_labels = len(of_tasks.frame)
-    everything = pl.concat([of_tasks.frame, of_tasks.unlabelled])
-    is_integer = ids.dtype.kind in "iu"
-    as_text = is_integer != everything["item"].dtype.is_integer()
-    items = pl.Series(ids) if is_integer else pl.Series(list(map(str, ids)), dtype=pl.String)
-    voted, named = _keys(items, as_text), _keys(everything["item"], as_text)
-    forbid(
-        voted["key"].is_duplicated().any(), "ids has an item twice, expected every item once", "ids"
-    )
-    twice = named[:n_labels].filter(named["key"][:n_labels].is_duplicated())
-    if twice.height:
-        raise InputError(
-            f"{labels.source}: item {twice['key'][0]!r} has labels in several tasks; filter by "
-            "task first"
-        )
-    named = named.unique("key", keep="first")
-    row = voted.join(named, on="key", how="left", maintain_order="left")["row_right"]
-    shares = np.full((len(everything) + 1, len(labels.scale.points)), np.nan)
-    shares[:n_labels] = of_tasks.shares
-    shares = shares[row.fill_null(len(everything)).to_numpy()]
-    n_without_votes = n_labels - int((row < n_labels).sum())
-    label_rows = everything.select(pl.all().gather(row))
-    label_rows = _with_groups(label_rows, votes, ids)
-    group = counted.group
-    if "group" in label_rows.columns and label_rows["group"].count():
-        names = zip(label_rows["group"].to_list(), ids.tolist(), strict=True)
-        alone = [f" {item}" if name is None else name for name, item in names]
-        group = np.array(alone, dtype=object)
-    is_matched = n_without_votes < n_labels
-    origin = replace(
-        counted.origin,
-        n_without_votes=n_without_votes,
-        remarks=about,
-        raters=labels.raters,
-        no_labels=counted.origin.no_labels if is_matched else _why_no_label(votes, labels, ids),
-    )
-    return replace(
+        n_empty = int((~has_votes & ~_of_tasks(everything, bare)).sum())
+        about.append(remarks.unreadable_items(n_empty))
+    if bare:
+        about.append(remarks.tasks_without_labels(bare))
+        kept = ~_of_tasks(counted, bare)
+        counted, place = counted[kept], place.filter(kept)
+    if n_looks:
+        about.append(remarks.reviewed_labels(n_looks, labels.source))
+    shares = np.full((len(all_rows) + 1, len(labels.scale.points)), np.nan)
+    shares[:n_labels] = labels.shares
+    rows = all_rows.select(pl.all().gather(place))
+    is_found = n_without_votes < n_labels
+    no_labels = counted.origin.no_labels if is_found else _why_no_label(counted, labels)
+    joined = replace(
         counted,
-        labels=shares,
-        group=group,
-        sampling=Draw(units=_units(label_rows, counted.ids, group)),
+        labels=shares[place.fill_null(len(all_rows)).to_numpy()],
         label_scale=labels.scale,
-        facts=Facts(counted.facts.columns, counted.facts.votes, label_rows),
-        origin=origin,
+        facts=counted.facts.with_label_rows(rows),
+        origin=replace(
+            counted.origin,
+            n_without_votes=n_without_votes,
+            remarks=(*counted.origin.remarks, *about),
+            raters=labels.raters,
+            no_labels=no_labels,
+        ),
     )
+    group, units = _groups_and_units(joined, rows, labels.source)
+    sampling = Draw(units=units)
+    # Else the column is of the looks alone.
+    has_probability = not n_looks or labels.frame["probability"].count() > 0
+    if drawn and has_probability and "probability" in rows.columns:
+        stratum = rows["stratum"].cast(pl.String) if {*rows.columns} >= _DESIGNED else None
+        sampling = sampling._replace(
+            probabilities=_numbers(rows["probability"], labels.source),
+            strata=None if stratum is None else np.array(stratum.to_list(), dtype=object),
+        )
+    if drawn:
+        sampling = sampling._replace(least_probability=_least_probability(labels))
+    return replace(joined, group=group, sampling=sampling)
 
 
-def _with_groups(label_rows: pl.DataFrame, votes: Table | None, ids: NDArray[Any]) -> pl.DataFrame:
-    # Those that the labels do not name are the votes'.
-    if votes is None or "group" not in votes.columns:
-        return label_rows
-    named = label_rows["group"].to_list() if "group" in label_rows.columns else [None] * len(ids)
-    group = pl.Series(named, dtype=pl.String)
-    if group.null_count():
-        of_votes = facts_of(votes, ids, ["group"])["group"].str.strip_chars()
-        group = group.fill_null(of_votes.replace("", None))
-    return label_rows.with_columns(group=group)
+def _bare_tasks(items: Items, is_labelled: NDArray[np.bool_]) -> list[str]:
+    """Return the criteria of which no item has a label; pairs keep all their tasks."""
+    if items.scale.mirrored or "task" not in items.facts or not is_labelled.any():
+        return []
+    tasks = items.facts["task"].tolist()
+    labelled = {task for task, has_label in zip(tasks, is_labelled, strict=True) if has_label}
+    return [task for task in dict.fromkeys(tasks) if task not in labelled]
+
+
+def _of_tasks(items: Items, tasks: list[str]) -> NDArray[np.bool_]:
+    return np.isin(items.facts["task"], tasks) if tasks else np.zeros(len(items), dtype=np.bool_)
+
+
+def _places(counted: Items, labels: Labels, rows: pl.DataFrame) -> pl.Series:
+    """Return the number of the label's row of each item, or null."""
+    n_labels, is_integer = len(labels.frame), counted.ids.dtype.kind in "iu"
+    is_text = is_integer != rows["item"].dtype.is_integer()
+    ids = counted.ids if is_integer else [*map(str, counted.ids)]
+    tasks = counted.column("task") if "task" in rows.columns else None
+    keys = [
+        pl.DataFrame(
+            {"item": _names(pl.Series(ids, dtype=None if is_integer else pl.String), is_text)}
+        )
+    ]
+    keys.append(pl.DataFrame({"item": _names(rows["item"], is_text)}))
+    of_votes = tasks if tasks is not None else counted.facts.get("task")
+    twice = keys[0] if of_votes is None else keys[0].with_columns(task=pl.Series([*of_votes]))
+    text = "ids has an item twice, expected every item once"
+    forbid(twice.is_duplicated().any(), text, "ids")
+    if tasks is not None:
+        keys = [
+            key.with_columns(task=pl.Series(of.to_list(), dtype=pl.String))
+            for key, of in zip(keys, (tasks, rows["task"]), strict=True)
+        ]
+    is_repeated = keys[1][:n_labels].is_duplicated()
+    if is_repeated.any():
+        item = keys[1].filter(is_repeated.extend_constant(False, len(rows) - n_labels))["item"][0]
+        raise InputError(
+            f"{labels.source}: item {item!r} has labels in several tasks; filter by task first"
+        )
+    named = keys[1].with_row_index("place").unique(keys[1].columns, keep="first")
+    return keys[0].join(named, on=keys[1].columns, how="left", maintain_order="left")["place"]
+
+
+def _groups_and_units(items: Items, rows: pl.DataFrame, source: str) -> tuple[Any, Any]:
+    """Return the group of each item, and the unit that was drawn, or None where they are unknown.
+
+    The group is the labels', else the votes', else the item alone.
+    """
+    names = items.unit_names
+    alone = pl.Series(names.tolist(), dtype=pl.String)
+    is_shared = alone.is_duplicated().any()
+    if is_shared and "task" not in rows.columns:
+        raise InputError(
+            f"{source} has no column criterion or task, expected one, since {items.origin.source} "
+            "has several for an item"
+        )
+    group = pl.Series([None] * len(rows), dtype=pl.String)
+    group = rows["group"] if "group" in rows.columns else group
+    if group.null_count() and (voted := items.facts.voted("group", items.id_frame)) is not None:
+        group = group.fill_null(voted.str.strip_chars().replace("", None))
+    is_known = group.null_count() < len(group)
+    groups = np.array(group.fill_null(alone).to_list(), dtype=object)
+    drawn = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
+    units = groups if drawn == {"group"} else None
+    units = names if not is_known or drawn == {"item"} else units
+    return groups if is_known or is_shared else None, units
 
 
 def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
@@ -141,7 +203,7 @@ def align(ids: ArrayLike, counts: ArrayLike, labels: Labels) -> Items:
     ids, counts = np.asarray(unmasked(ids, "ids")), as_counts(counts)
     shaped(ids, "ids", (), "one dimension")
     same_length("counts", len(counts), "ids", len(ids))
-    return join(None, labels, Items(counts=counts, ids=ids)).labelled()
+    return join(Items(counts=counts, ids=ids), labels).labelled()
 
 
 def require_labels(labels: object) -> None:
@@ -184,25 +246,65 @@ def with_task(votes: AnyTable, labels: Labels) -> AnyTable:
     return votes.with_columns([task])
 
 
-def _keys(items: pl.Series, as_text: bool) -> pl.DataFrame:
-    keys = items.cast(pl.String) if as_text else items
-    keys = keys.str.strip_chars() if keys.dtype == pl.String else keys.cast(pl.Int128)
-    return keys.alias("key").to_frame().with_row_index("row")
+def _remarks_on_join(items: Items, labels: Labels) -> list[Remark]:
+    """Return remarks on labels and groups of joined items, some of which may have neither."""
+    about: list[Remark] = []
+    if labels.n_repeats:
+        about.append(remarks.repeated_ratings(labels.n_repeats, labels.source))
+    if n := items.origin.n_without_votes:
+        about.append(remarks.labels_without_votes(n, labels.source))
+        names = pl.Series(items.ids.tolist()).cast(pl.String)
+        absent = labels.frame["item"].cast(pl.String)
+        absent = absent.filter(~absent.is_in(names.implode()))
+        similar = _like_ids(names.filter(~pl.Series(items.is_labelled)).to_list(), absent.to_list())
+        about += [] if similar is None else [similar]
+    n_alone = 0 if items.group is None else int((items.group == items.unit_names).sum())
+    if 0 < n_alone < len(items):
+        about.append(remarks.items_without_group(n_alone))
+    return about
 
 
-def _why_no_label(votes: Table | None, labels: Labels, ids: NDArray[Any]) -> str:
+def with_labels(
+    counted: Items, labels: Labels, *, drawn: bool = False, about: Iterable[Remark] = ()
+) -> Items:
+    """Join items with labels as `join` does, and say in remarks what to know of them.
+
+    `about` are remarks on the votes.
+    """
+    items = join(counted, labels, drawn=drawn)
+    forbid(not items.is_labelled.any(), items.origin.no_labels)
+    numbers = items.facts.n_disputed or 0, int(items.is_labelled.sum())
+    return items.with_remarks(
+        [
+            *items.origin.remarks,
+            *rater_remarks(labels.scale, labels.raters, *numbers, of_estimates=drawn),
+            *on_sides([items]),
+            *about,
+            *_remarks_on_join(items, labels),
+        ]
+    )
+
+
+def _names(items: pl.Series, as_text: bool) -> pl.Series:
+    names = items.cast(pl.String) if as_text else items
+    return names.str.strip_chars() if names.dtype == pl.String else names.cast(pl.Int128)
+
+
+def _why_no_label(items: Items, labels: Labels) -> str:
     if not len(labels.frame):
         agreed = " on which its raters agree" if labels.n_disputed else ""
         return f"{labels.source}: no item has a label{agreed}"
-    if votes is not None and not len(labels_of(labels, votes).frame):
-        task, tasks = votes.values("task").drop_nulls()[:1].to_list(), labels.values("task")
-        return f"{labels.source}: no row has task {''.join(task)!r}; found {listing(tasks)}"
-    voted = f"item {ids[:1].tolist()[0]!r}" if len(ids) else "no item"
+    tasks = items.column("task") if "task" in labels.columns else None
+    if tasks is not None and labels.values("task").is_in(tasks.implode()).any() is False:
+        task = next(filter(None, tasks.to_list()), "")
+        found = listing(labels.values("task"))
+        return f"{labels.source}: no row has task {task!r}; found {found}"
+    voted = f"item {items.ids[:1].tolist()[0]!r}" if len(items) else "no item"
     text = (
         f"no item has both votes and a label: the first item of the votes is {voted}, that of "
         f"{labels.source} is item {labels.frame['item'][0]!r}"
     )
-    alike = _like_ids(ids.tolist(), labels.frame["item"].to_list())
+    alike = _like_ids(items.ids.tolist(), labels.frame["item"].to_list())
     return text if alike is None else f"{text}; {alike}"
 
 
@@ -237,155 +339,6 @@ def _like_ids(voted: Iterable[Any], labelled: Iterable[Any]) -> Remark | None:
     return remarks.similar_ids(len(found), kind, first, second)
 
 
-def all_items(
-    votes: Any,
-    labels: Labels,
-    *,
-    by: str | None = None,
-    panel: str | None = None,
-    judges: Sequence[str] | None = None,
-    systems: Sequence[str] | None = None,
-    keep_chosen: bool = False,
-    n_votes: int | None = None,
-    **more: Any,
-) -> Items:
-    """Gather the items of votes, task by task, with what labels tell of them; see `Votes.items`."""
-    labels, n_looks = (_without_probability(labels), 0) if keep_chosen else _drawn_by_chance(labels)
-    votes = with_task(votes, labels)
-    if by == "criterion" and "task" in votes.columns:  # as it was read
-        by = "task"
-    if systems is not None and len(systems) == 1:  # of responses, which they group
-        by, systems = systems[0] if by is None else by, None
-    columns = [*([] if by is None else [by]), *(systems or ())]
-    require(votes, columns)
-    if panel is not None and not judges:
-        require(votes, [panel])
-        judges = tuple(votes.values(panel).drop_nulls().unique().sort())
-    # A judge's grades of one item are of one response, which a system gave.
-    has_systems = "system" in votes.columns and not votes.scale.mirrored
-    of_votes = [*(["system"] if has_systems else []), *columns]
-    tables, parts = [], []
-    about: list[Remark] = []
-    bare: list[str] = []
-    n_apart = 0
-    for key, part in votes.partition(["task"] if "task" in votes.columns else []):
-        counted = part.items_of_part(n_votes=n_votes, panel=panel, judges=judges, **more)
-        items = join(part, labels, counted)
-        if not items.scale.mirrored and not items.is_labelled.any():
-            bare += key
-            continue
-        label_rows = items.facts.frame
-        about += items.origin.remarks
-        n_apart += n_disputed(label_rows)
-        facts = facts_of(part, items.ids, of_votes, required=columns)
-        facts = facts.rename({name: f"{name} of votes" for name in facts.columns[1:]})
-        label_columns = [name for name in _TOLD if name in label_rows.columns]
-        task = pl.lit("".join(key)).alias("task")
-        tables.append(facts.hstack(label_rows.select(label_columns)).with_columns(task))
-        parts.append(items)
-    n_labelled = sum(int(task_items.is_labelled.sum()) for task_items in parts)
-    if n_labelled == 0:  # says what the items of either begin with
-        items.labelled() if bare else votes.labelled(labels, n_votes)
-    rows = pl.concat(tables)
-    if bare:
-        about.append(remarks.tasks_without_labels(bare))
-    if n_looks:
-        about.append(remarks.reviewed_labels(n_looks, labels.source))
-    if "group" not in rows.columns:
-        rows = rows.with_columns(group=pl.lit(None, pl.String))
-    n_without_group = rows["group"].null_count()
-    key = items.scale.mode.key
-    alone = pl.format(" {}" * len(key), *key)  # no group begins with a blank
-    is_shared = rows.select(key).is_duplicated().any()
-    forbid(
-        is_shared and "task" not in labels.columns,
-        f"{labels.source} has no column criterion or task, expected one, since {votes.source} "
-        "has several for an item",
-    )
-    about += rater_remarks(
-        labels.scale, labels.raters, n_apart, n_labelled, of_estimates=not keep_chosen
-    )
-    about += [*on_sides(parts), *about_words(votes), *about_orders(votes, labels)]
-    if labels.n_repeats:
-        about.append(remarks.repeated_ratings(labels.n_repeats, labels.source))
-    n_without_votes = max(len(labels_of(labels, votes).ids) - n_labelled, 0)
-    if n_without_votes:
-        about.append(remarks.labels_without_votes(n_without_votes, labels.source))
-        rest = rows.filter(pl.Series(np.concatenate([~part.is_labelled for part in parts])))["item"]
-        of_tasks = labels_of(labels, votes).frame["item"].cast(pl.String)
-        absent = of_tasks.filter(~of_tasks.is_in(rows["item"].cast(pl.String).implode()))
-        if (alike := _like_ids(rest.to_list(), absent.to_list())) is not None:
-            about.append(alike)
-    if 0 < n_without_group < len(rows):
-        about.append(remarks.items_without_group(n_without_group))
-    names = _objects(rows.select(alone))[:, 0]
-    in_groups = _objects(rows.select(pl.coalesce("group", alone)))[:, 0]
-    is_designed = {"stratum", "probability", "design", "seed"} <= {*labels.columns}
-    probabilities = None
-    if "probability" in rows.columns:
-        probabilities = _numbers(rows["probability"], labels.source)
-    # Counts of strength are fractions in some parts, which then have signs.
-    made: dict[str, Any] = {}
-    if any("signs" in part.facts for part in parts):
-        made["signs"] = np.concatenate([part.votes for part in parts])
-    stored = [part.facts.columns.get("confidences") for part in parts]
-    unusable = [error for error in stored if isinstance(error, str)]
-    if unusable:
-        made["confidences"] = unusable[0]
-    elif all(confidences is not None for confidences in stored):
-        made["confidences"] = Confidences(*map(np.concatenate, zip(*stored, strict=True)))
-    made |= {
-        name: np.concatenate([part.facts[name] for part in parts])
-        for name in items.facts
-        if name.startswith("decision ")
-    }
-    if "task" in votes.columns:
-        made["task"] = _objects(rows.select("task"))[:, 0]
-    if by is not None:
-        made["by"] = _objects(rows.select(f"{by} of votes"))[:, 0]
-    for name, column in zip(items.scale.systems, systems or (), strict=False):
-        made[name] = _objects(rows.select(f"{column} of votes"))[:, 0]
-    label_rows = pl.concat([part.facts.frame for part in parts], how="diagonal_relaxed")
-    sampling = Draw(
-        probabilities=probabilities,
-        units=_units(rows, names, in_groups if n_without_group < len(rows) else None),
-        strata=_objects(rows.select(pl.col("stratum").cast(pl.String)))[:, 0]
-        if is_designed
-        else None,
-        least_probability=_least_probability(labels),
-    )
-    origin = Origin(
-        judges=items.judges,
-        sides=votes.sides,
-        raters=labels.raters,
-        by=by or "",
-        n_without_votes=n_without_votes,
-        remarks=tuple(about),
-    )
-    gathered = Items.joined(
-        parts,
-        facts=Facts(made, votes, label_rows),
-        ids=ids_of(rows["item"]),
-        group=in_groups if n_without_group < len(rows) or is_shared else None,
-        sampling=sampling,
-        origin=origin,
-    )
-    if systems is not None:
-        return gathered
-    with suppress(InputError):  # of an item whose votes name several
-        if (found := systems_in(gathered)) is not None:
-            named = dict(zip(items.scale.systems, found.T, strict=True))
-            return gathered.with_facts(named)
-    return gathered
-
-
-def _units(rows: pl.DataFrame, names: Any, groups: Any) -> Any:
-    units = {*rows["unit"].drop_nulls()} if "unit" in rows.columns else set()
-    if groups is None or units == {"item"}:
-        return names
-    return groups if units == {"group"} else None
-
-
 def _least_probability(labels: Labels) -> float | None:
     if "least_probability" not in labels.columns:
         return None
@@ -409,17 +362,7 @@ def _drawn_by_chance(labels: Labels) -> tuple[Labels, int]:
             expected="a number above 0 for at least one item, since no labelled item was drawn at "
             "random",
         )
-    drawn = replace(labels, data=labels.frame.filter(~is_look))
-    if drawn.frame["probability"].is_null().all():  # the column is of the looks alone
-        drawn = _without_probability(drawn)
-    return drawn, int(is_look.sum())
-
-
-def _without_probability(labels: Labels) -> Labels:
-    data, unlabelled = (
-        frame.drop("probability", strict=False) for frame in (labels.frame, labels.unlabelled)
-    )
-    return replace(labels, data=data, unlabelled=unlabelled)
+    return replace(labels, data=labels.frame.filter(~is_look)), int(is_look.sum())
 
 
 def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
@@ -429,7 +372,3 @@ def _numbers(values: pl.Series, source: str) -> NDArray[np.float64]:
         expected = "a number above 0 and at most 1"
         raise InputError(source=source, column=values.name, got=bad[0], expected=expected)
     return numbers.fill_null(float("nan")).to_numpy()
-
-
-def _objects(rows: pl.DataFrame) -> NDArray[np.object_]:
-    return np.stack([np.array(column.to_list(), dtype=object) for column in rows], axis=1)

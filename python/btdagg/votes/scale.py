@@ -25,6 +25,7 @@ from btdagg._util.validation import (
     in_label_order,
     label_array,
     numbers_or_missing,
+    refuse_tables,
     require_rows,
     with_columns,
 )
@@ -253,6 +254,7 @@ class Scale:
         """Return a data frame with a column for each point in their order, and arrays unchanged."""
         if self.mirrored:
             return in_label_order(counts, name)
+        refuse_tables(counts, name, "btdagg.read_votes(frame)")
         columns = column_names(counts)
         if columns is None:
             return counts

@@ -47,12 +47,6 @@ def turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
     return np.where(which, values[..., ::-1], values)
 
 
-def columns_of_systems(votes: Any) -> dict[str, Any]:
-    """Return the columns that name systems, as arguments of `Votes.items`; empty without any."""
-    names = votes.scale.systems
-    return {"systems": names} if {*names} <= {*votes.columns} else {}
-
-
 def require_one_pair(table: Table, key: list[str]) -> None:
     """Refuse an item whose rows name different systems: its votes would be of several pairs."""
     columns = [*_COLUMNS.values()]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
-from btdagg._util.validation import as_names, as_panel_counts, has_judges, same_length
+from btdagg._util.validation import CountsItself, as_names, as_panel_counts, has_judges, same_length
 from btdagg.votes.scale import PAIRS, Scale
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def standing(
     Parameters
     ----------
     counts : (n, J) array of non-negative numbers, or items
-        Votes per item for each point; of a panel (n, judges, 3), which is pooled.
+        Votes per item for each point; of a panel (n, judges, 3), which is pooled. Systems of items
+        are in the order of their `ids`.
     system_a, system_b : (n,) arrays
         Systems that wrote A and B; for grades the system, or another group, alone.
     scale : Scale
@@ -66,6 +68,9 @@ def standing(
     >>> standing(counts, ["x", "x", "y", "y"], ["y", "z", "z", "x"]).round(2).tolist()
     [0.75, 0.62, -0.08, -0.75]
     """
+    if isinstance(counts, CountsItself):
+        expected = "btdagg.read_votes(frame).items(), whose rows are in the order of its ids"
+        raise InputError(argument="counts", got=type(counts).__name__, expected=expected)
     return _standing(counts, system_a, system_b, scale)[0]
 
 
@@ -205,14 +210,16 @@ def columns_needed(model: Any) -> list[str]:
     return list(dict.fromkeys(chain(*chain(*(sources.values() for sources in of_each)))))
 
 
-def known_by_itself(items: Any, covariates: Any, model: Any = None) -> Any:
+def known_by_itself(
+    items: Any, covariates: Any, model: Any = None, *, is_table: bool = False
+) -> Any:
     """Return items with covariates, of which none is made of the votes of other items."""
     if isinstance(covariates, str) and covariates == "auto":
         made = ((name, make(items)) for name, make in _KNOWN.items() if name not in STANDINGS)
         known = {name: values for name, values in made if values is not None}
         return items.known_by(known)
     if covariates is not None:
-        items = items.with_covariates(covariates, model=model)
+        items = items.with_covariates(covariates, model=model, is_table=is_table)
     for name in items.covariates:
         expected = (
             "covariates that an item has by itself; a standing depends on the votes of other items"
@@ -264,14 +271,6 @@ def _numbers(facts: Any, name: str) -> Floats | None:
     return values
 
 
-def systems_in(items: Any) -> NDArray[Any] | None:
-    """Return the systems of each item, of A and of B, (n, 2), or of grades, (n, 1)."""
-    facts = [items.column(name) for name in items.scale.systems]
-    if any(column is None or column.null_count() for column in facts):
-        return None
-    return np.array([column.to_list() for column in facts], dtype=object).T
-
-
 def _prompts(items: Any) -> NDArray[Any] | None:
     return None if items.scale.mirrored or items.group is None else items.group[:, None]
 
@@ -290,5 +289,8 @@ def _lengths(items: Any) -> Floats | None:
     return np.asarray(np.subtract.reduce(logs))
 
 
-STANDINGS: dict[str, Callable[[Any], Any]] = {"standing": systems_in, "group-standing": _prompts}
+STANDINGS: dict[str, Callable[[Any], Any]] = {
+    "standing": attrgetter("systems"),
+    "group-standing": _prompts,
+}
 _KNOWN = {**STANDINGS, "length": _lengths}

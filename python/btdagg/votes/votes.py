@@ -19,15 +19,16 @@ from btdagg._util.validation import (
     CountsItself,
     as_id_array,
     as_integer,
+    names_of_judges,
     same_index,
     same_length,
 )
 from btdagg.votes import schema
+from btdagg.votes.facts import Confidences, Facts, facts_of
 from btdagg.votes.grades import scale_in, with_criteria
-from btdagg.votes.items import Confidences, Facts, Items
-from btdagg.votes.join import all_items, join, on_sides
+from btdagg.votes.items import Items, Origin
+from btdagg.votes.join import join, on_sides, with_labels, with_task
 from btdagg.votes.orders import about_orders
-from btdagg.votes.panel import panel_items
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale, column_text
 from btdagg.votes.schema import COUNTS, VOTE_COLUMNS, VOTES, checked, parse
@@ -48,7 +49,6 @@ from btdagg.votes.table import (
     PLACE,
     Table,
     counts_of,
-    facts_of,
     ids_of,
     listing,
     refuse_duplicates,
@@ -246,7 +246,8 @@ class Votes(Table, CountsItself):
             of the column, sorted, if one of the two is given.
         by, systems : str and sequence of str, optional
             With labels, columns with one value for each item: what to estimate by, and the systems
-            whose responses are A and B, or the one of each response, which is a `by`.
+            whose responses are A and B, or the one of each response, which is a `by`. Columns
+            `system_a` and `system_b`, or `system`, are `Items.systems` without being named.
         confidence : str, optional
             Column of the confidences of votes, at least 0; by default `confidence`, from 0 to 1,
             whose bad values are an error only for methods that use it.
@@ -264,14 +265,42 @@ class Votes(Table, CountsItself):
         >>> items.labelled().label.tolist()
         [-1]
         """
-        of_panel: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
-        more: Any = {"confidence": confidence, "decisions": decisions}
-        self.refuse_beyond(n_votes, panel or ("judge" if judges else None))
-        if labels is not None:
-            return all_items(self, labels, by=by, systems=systems, **of_panel, **more)
-        for name, value in (("by", by), ("systems", systems)):
-            expect(not value, name, value, "none without labels")
-        return self.items_of_part(**of_panel, **more)
+        how: Any = {"panel": panel, "judges": judges, "confidence": confidence}
+        how |= {"decisions": decisions}
+        if labels is None:
+            for name, value in (("by", by), ("systems", systems)):
+                expect(not value, name, value, "none without labels")
+            self.refuse_beyond(n_votes, panel or ("judge" if judges else None))
+            return self.items_of_part(n_votes=n_votes, **how)
+        if systems is not None and len(systems) == 1:  # of responses, which they group
+            by, systems = systems[0] if by is None else by, None
+        return self._joined(labels, n_votes, by, systems or (), is_drawn=True, **how)
+
+    def _joined(
+        self,
+        labels: Labels,
+        n_votes: int | None,
+        by: str | None = None,
+        systems: Sequence[str] = (),
+        *,
+        is_drawn: bool,
+        **how: Any,
+    ) -> Items:
+        """Return the items with labels, by task and item, and remarks on both tables."""
+        votes = with_task(self, labels)
+        has_tasks = "task" in votes.columns
+        by = "task" if by == "criterion" and has_tasks else by  # as it was read
+        panel = how.get("panel") or ("judge" if how.get("judges") else None)
+        votes.refuse_beyond(n_votes, panel)
+        columns = dict(zip(votes.scale.systems, systems, strict=False))
+        columns |= {} if by is None else {"by": by}
+        require(votes, columns.values())
+        key = ("task", "item") if has_tasks else ("item",)
+        counted = votes.items_of_part(n_votes=n_votes, key=key, **how)
+        about = *about_words(votes), *about_orders(votes, labels)
+        items = with_labels(counted, labels, drawn=is_drawn, about=about)
+        items = items.with_columns_of(columns)
+        return replace(items, origin=replace(items.origin, by=by or ""))
 
     def items_of_part(
         self,
@@ -281,53 +310,103 @@ class Votes(Table, CountsItself):
         judges: Sequence[str] | None = None,
         confidence: str | None = None,
         decisions: Sequence[str] = (),
+        key: tuple[str, ...] = ("item",),
     ) -> Items:
-        """Count the votes of each item as `items` does, of a part that may have fewer votes."""
-        if panel is not None or judges:
-            of_panel: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
-            more: Any = {"confidence": confidence, "decisions": decisions}
-            for name, value in more.items():
+        """Count the votes of each item as `items` does, of a part that may have fewer votes.
+
+        With a `key` of task and item, items of one id are told apart by their tasks.
+        """
+        column = panel or ("judge" if judges else None)
+        if column is not None:
+            for name, value in {"confidence": confidence, "decisions": decisions}.items():
                 expect(not value, name, value, "no votes of a panel")
-            return panel_items(self, **of_panel)
-        self.refuse_of_counts(confidence=confidence)
-        data, columns = self.data.lazy(), dict[str, Any]()
-        if not self.scale.mirrored:
-            expect(confidence is None, "confidence", confidence, "no confidences for grades")
-        elif confidence is not None:
-            values = checked(self, {confidence: schema.amounts})[0]
-            data = data.with_columns(values.alias(_CONFIDENCE))
-        elif "confidence" in self.columns and not self.are_counts:
-            try:
-                values = checked(self, {"confidence": schema.fractions})[0]
-                data = data.with_columns(values.alias(_CONFIDENCE))
-            except InputError as error:  # of whoever needs them
-                columns["confidences"] = str(error)
-        rows = self._tally(data, n_votes)
+            return self._panel(column, judges, n_votes, key)
+        data, columns = self._confidences(confidence)
+        rows = self._in_tasks(self._tally(data, n_votes, key))
+        keys, counts = rows.select(key), counts_of(rows, self.columns_of_counts)
+        columns |= {"task": _texts(keys["task"])} if "task" in key else {}
         for name in decisions:
             column = column_of_decisions(name, n_votes)
-            columns[f"decision {name}"] = self._decisions(column, rows["item"])
+            columns[f"decision {name}"] = self._decisions(column, keys)
         if "total tie" in rows.columns:
             sums = ([f"{kind} {name}" for name in self.columns_of_counts] for kind in _SUMS)
             columns["confidences"] = Confidences(
                 *(rows.select(names).to_numpy(order="c") for names in sums)
             )
-        counts = counts_of(rows, self.columns_of_counts)
         if not self.are_counts and counts.dtype.kind != "i":
-            columns["signs"] = self._signs(n_votes)
-        ids = ids_of(rows["item"])
-        return Items(counts=counts, ids=ids, scale=self.scale, facts=Facts(columns, self))
+            signs = self._in_tasks(self.signs()._tally(self.signs().data.lazy(), n_votes, key))
+            columns["signs"] = counts_of(signs, self.columns_of_counts)
+        return self._items(counts, keys["item"], columns)
 
-    def _signs(self, n_votes: int | None) -> NDArray[Any]:
-        return counts_of(self.signs().tally_of_part(n_votes), self.columns_of_counts)
+    def _panel(
+        self, column: str, judges: Sequence[str] | None, n_votes: int | None, key: tuple[str, ...]
+    ) -> Items:
+        """Count the votes of each item by judge; an absent judge has zeros."""
+        expected = "no panel, since the votes are grades, and judges of grades are pooled"
+        expect(self.scale.mirrored, "panel", column, expected)
+        present = self.values(column).to_list()
+        forbid(None in present or "" in present, f"{self.source}: a row has no {column}")
+        names = names_of_judges(judges or tuple(sorted(present)))
+        for name in present:
+            forbid(
+                name not in names,
+                f"{self.source}: {column} {name!r} is not in the panel ({', '.join(names)})",
+            )
+        rows = self._tally(self.data.lazy(), n_votes, (*key, column))
+        judge = rows[column].cast(pl.String).replace_strict(names, range(len(names)))
+        rows = self._in_tasks(rows.with_columns(judge.alias(PLACE)), PLACE)
+        keys = rows.select(key).unique(maintain_order=True)
+        place = rows.select(key).join(
+            keys.with_row_index(NUMBER), on=key, nulls_equal=True, how="left", maintain_order="left"
+        )
+        counts = counts_of(rows, self.columns_of_counts)
+        stacked = np.zeros((len(keys), len(names), 3), dtype=counts.dtype)
+        stacked[place[NUMBER].to_numpy(), rows[PLACE].to_numpy()] = counts
+        columns = {"task": _texts(keys["task"])} if "task" in key else {}
+        return self._items(stacked, keys["item"], columns, judges=names)
+
+    def _items(
+        self, counts: Any, items: pl.Series, columns: dict[str, Any], judges: tuple[str, ...] = ()
+    ) -> Items:
+        origin = Origin(
+            source=self.source, provenance=self.provenance, judges=judges, sides=self.sides
+        )
+        facts = Facts(columns, self)
+        return Items(counts=counts, ids=ids_of(items), scale=self.scale, facts=facts, origin=origin)
+
+    def _in_tasks(self, rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        """Sort rows by their task, in order of first appearance, and by columns within it."""
+        if "task" in rows.columns:
+            tasks = rows.select("task").unique(maintain_order=True).with_row_index(_TURN)
+            how: Any = {"how": "left", "maintain_order": "left", "nulls_equal": True}
+            rows, columns = rows.join(tasks, on="task", **how), (_TURN, *columns)
+        sorted_rows = rows.sort(columns, maintain_order=True) if columns else rows
+        return sorted_rows.drop(_TURN, strict=False)
+
+    def _confidences(self, column: str | None) -> tuple[pl.LazyFrame, dict[str, Any]]:
+        """Return the rows with confidences, or the error of whoever needs these."""
+        self.refuse_of_counts(confidence=column)
+        data = self.data.lazy()
+        if not self.scale.mirrored:
+            expect(column is None, "confidence", column, "no confidences for grades")
+        elif column is not None:
+            values = checked(self, {column: schema.amounts})[0]
+            return data.with_columns(values.alias(_CONFIDENCE)), {}
+        elif "confidence" in self.columns and not self.are_counts:
+            try:
+                values = checked(self, {"confidence": schema.fractions})[0]
+            except InputError as error:
+                return data, {"confidences": str(error)}
+            return data.with_columns(values.alias(_CONFIDENCE)), {}
+        return data, {}
 
     def with_labels(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items as `items` does, with labels of probability 0, for models to fit."""
-        self.refuse_beyond(n_votes, more.get("panel"))
-        return all_items(self, labels, n_votes=n_votes, keep_chosen=True, **more)
+        return self._joined(labels, n_votes, is_drawn=False, **more)
 
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items with a label, joined as by `items`, which has the other arguments."""
-        items: Items = join(self, labels, self.items(n_votes=n_votes, **more)).labelled()
+        items = join(self.items(n_votes=n_votes, **more), labels).labelled()
         items.require_votes(n_votes)
         about = *on_sides([items]), *about_words(self), *about_orders(self, labels)
         return items.with_remarks((*items.origin.remarks, *about))
@@ -352,32 +431,34 @@ class Votes(Table, CountsItself):
             text = f"{self.source}: {{advice}} needs single votes, but these are counts"
             forbid(value is not None and self.are_counts, text, advice={name: None})
 
-    def _tally(self, data: pl.LazyFrame, n_votes: int | None) -> pl.DataFrame:
+    def _tally(
+        self, data: pl.LazyFrame, n_votes: int | None, key: tuple[str, ...] = ("item",)
+    ) -> pl.DataFrame:
         import polars.selectors as cs
 
         self.refuse_of_counts(n_votes=n_votes)
-        self._refuse_shared_items()
+        if "task" not in key:
+            self._refuse_shared_items()
         if self.are_counts:
-            counts = self.frame.select("item", *self.columns_of_counts)
-            if COUNTS.key_of(self) == ["item"]:  # whose rows are the items
+            counts = self.frame.select(*key, *self.columns_of_counts)
+            if {*COUNTS.key_of(self)} == {*key}:  # whose rows are the items
                 return counts
-            return _whole(
-                counts.group_by("item", maintain_order=True).sum(), self.columns_of_counts
-            )
+            return _whole(counts.group_by(key, maintain_order=True).sum(), self.columns_of_counts)
         with_confidences = _CONFIDENCE in data.collect_schema()
-        if n_votes is not None or with_confidences:
+        if n_votes is not None or with_confidences or not self._are_in_sums(key):
             rows = data.with_row_index(PLACE)
             if n_votes is not None:
                 strength_columns = [] if self.strength is None else self.strength.columns
-                names = ["item", "vote", "sample", "order", PLACE, _CONFIDENCE, *strength_columns]
+                names = [*key, "vote", "sample", "order", PLACE, _CONFIDENCE, *strength_columns]
                 needed = rows.select(cs.by_name(*names, require_all=False))
-                rows = _first(needed, as_integer(n_votes, "n_votes", 1))
-            rows = self._sums_of(rows, self._sums_of_confidences() if with_confidences else ())
-        elif {*VOTES.key_of(self)} <= {"item", "sample"}:
+                rows = _first(needed, as_integer(n_votes, "n_votes", 1), key)
+            more = self._sums_of_confidences() if with_confidences else ()
+            rows = self._sums_of(rows, more, [name for name in key if name != "item"])
+        elif {*VOTES.key_of(self)} - {"sample"} == {*key}:
             return _whole(self.sums, self.columns_of_counts)
         else:
             sums = pl.col(*self.columns_of_counts).sum()
-            rows = self.sums.lazy().group_by("item").agg(sums, pl.col(PLACE).min())
+            rows = self.sums.lazy().group_by(key).agg(sums, pl.col(PLACE).min())
         return _whole(self.collect(rows.sort(PLACE)), self.columns_of_counts)
 
     def weighed(self, rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -411,9 +492,9 @@ class Votes(Table, CountsItself):
                 known = pl.when(values.is_null().any()).then(float("nan")).otherwise(value)
                 yield known.alias(f"{kind} {name}")
 
-    def _decisions(self, column: str, items: pl.Series) -> NDArray[np.float64]:
+    def _decisions(self, column: str, keys: pl.DataFrame) -> NDArray[np.float64]:
         decided = self.with_columns(checked(self, {column: verdicts_on(self.scale)}))
-        values = facts_of(decided, ids_of(items), [column])[column].cast(pl.Float64)
+        values = facts_of(decided, keys, [column])[column].cast(pl.Float64)
         # As sides, whatever the points are called: -1, 0 and 1.
         return self.scale.leaning(values.fill_null(float("nan")).to_numpy())
 
@@ -674,16 +755,20 @@ def _whole(rows: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     return rows.with_columns(sums.cast(pl.Int64)) if all(is_whole) else rows
 
 
-def _first(rows: pl.LazyFrame, n_votes: int) -> pl.LazyFrame:
+def _first(rows: pl.LazyFrame, n_votes: int, key: tuple[str, ...]) -> pl.LazyFrame:
     vote, names = pl.col("vote"), rows.collect_schema().names()
     votes = rows.sort(*(column for column in ("sample", PLACE) if column in names))
     if "order" in names:
-        place = vote.is_not_null().cum_sum().over("item", "order")
+        place = vote.is_not_null().cum_sum().over(*key, "order")
         turn = 2 * place + (pl.col("order") == "BA")
         # A column, since the engine makes one sort of both.
         votes = votes.with_columns(turn.alias(_TURN)).sort(_TURN, maintain_order=True)
-    number = vote.is_not_null().cum_sum().over("item")
+    number = vote.is_not_null().cum_sum().over(*key)
     return votes.with_columns(pl.when(number <= n_votes).then(vote).alias("vote"))
+
+
+def _texts(names: pl.Series) -> NDArray[np.object_]:
+    return np.array(names.cast(pl.String).fill_null("").to_list(), dtype=object)
 
 
 def column_of_decisions(name: str, n_votes: int | None) -> str:
