@@ -75,7 +75,8 @@ def test_votes_are_read_with_names_words_and_orders_of_ones_own(lazily):
     with refused("order", row=2, column="order", got="swapped"):
         btdagg.read_votes(source, columns=columns, words=WORDS)
     with refused("words", row=4, column="winner", expected="unknown: 'draw' in 1 row"):
-        btdagg.read_votes(source, columns=columns, words={"model_a": "A"})
+        order = {"swapped": "BA"}
+        btdagg.read_votes(source, columns=columns, words={"model_a": "A"}, order=order)
 
 
 @pytest.mark.parametrize(
