@@ -106,7 +106,7 @@ class Check:
             return "\n".join([*lines, in_line(f"Next: {self.command}")])
         is_open = {name for file in self.files for name in file.open_keys}
         what = [f"{name}: {text}" for name, text in ANSWERS.items() if name in is_open]
-        what += ["others: a column"] * bool(is_open - {*ANSWERS})
+        what += ["else a column"] * bool(is_open - {*ANSWERS})
         asked = dict.fromkeys(file.command for file in self.files if file.open_keys)
         lines += (in_line(f"Next, fill in each ... ({'; '.join(what)}): {text}") for text in asked)
         return "\n".join(lines)
@@ -163,11 +163,14 @@ def check(files: Sequence[str | os.PathLike[str]] = (), project: Project | None 
         raise InputError("; ".join(problem for file in checks for problem in file.problems))
     read = [(f, t) for f, t in reversed(found) if t is not None and not f.open_keys]
     survey = _Survey(project, {f.kind: f for f, _ in read}, {f.kind: t for f, t in read})
+    used = [*survey.files.values()]
     _read_items(survey, found)
-    _read_rows(survey)
-    _look_at_rows(survey)
+    others = (_Survey(project, {f.kind: f}, {f.kind: t}) for f, t in read if f not in used)
+    for part in (survey, *others):
+        _read_rows(part)
+        _look_at_rows(part)
     is_whole = {*survey.tables} & {*_JUDGED} == {*survey.rows}
-    is_whole &= not any(file.problems for file in survey.files.values())
+    is_whole &= not any(file.problems for file in checks)
     supports, verb, criterion = _answers(survey) if is_whole else ([], "", "")
     supports = [*dict.fromkeys([*supports, *(survey.assumptions if is_whole else [])])]
     return _with_commands(checks, files, survey, supports, verb, criterion)
@@ -233,7 +236,7 @@ def _read_rows(survey: _Survey) -> None:
             survey.assumptions += [f"{name}: {text}" if name else text for text in about]
     except InputError as error:
         refusal, survey.scales = error, {"": {}}
-    same = [{*map(lambda own: own.get(kind), survey.scales.values())} - {None} for kind in _JUDGED]
+    same = [{own.get(kind) for own in survey.scales.values()} - {None} for kind in _JUDGED]
     if all(len(of_kind) < 2 for of_kind in same):
         of_all = (next(iter(of_kind), None) for of_kind in same)
         survey.scales = {"": dict(zip(_JUDGED, of_all, strict=True))}

@@ -126,7 +126,7 @@ def _about_halves(votes: Votes, key: list[str]) -> Iterator[Finding]:
 
 
 def about_labels(table: Table, labels: Labels, votes: list[str] | None) -> Iterator[Finding]:
-    """Yield what is wrong with labels: repeats, ids that match no item of the votes, their share."""
+    """Yield what is wrong with labels: repeats, ids of no item of the votes, their share."""
     if "rater" in table.columns:
         yield from _about_repeats(table, "label")
     ids = ids_in(labels.frame["item"])
@@ -138,8 +138,8 @@ def about_labels(table: Table, labels: Labels, votes: list[str] | None) -> Itera
     n_labelled = len({*ids} & {*votes})
     if len(votes) >= _FEWEST_LABELLED and n_labelled >= _MOST_LABELLED * len(votes):
         yield Finding(
-            f"{n_labelled:,} of {len(votes):,} items have a label, so an estimate from labels alone "
-            "is nearly the same; when new votes come, label a random sample of their items"
+            f"{n_labelled:,} of {len(votes):,} items have a label, so an estimate from labels "
+            "alone is nearly the same; when new votes come, label a random sample of their items"
         )
 
 

@@ -70,6 +70,11 @@ _SETTINGS = ("a", "b", "strength")  # called like columns, above the tables
 _UNITS = ("item", "criterion", "judge", "rater", "sample", "order", "system_a", "system_b")
 IMPORTED = ("format", "criteria", "judges")  # keys of files that no command reads as they are
 _SHARED = ("words", "orders", "scale", "constants", "scorer", *IMPORTED)
+_COLUMNS = {
+    "item": "--set item=COLUMN",
+    "vote": "--set votes.vote=COLUMN, --set votes.score=COLUMN or --set labels.label=COLUMN",
+    "label": "--set labels.label=COLUMN",
+}
 _MEANINGS = "A, B, tie or missing"
 ANSWERS = {"words": _MEANINGS, "orders": "AB or BA"}
 """What is filled in, by the key."""
@@ -312,7 +317,9 @@ def is_of_tables(name: str, value: object) -> bool:
 
 
 def parts_of(column: Any) -> list[str]:
-    return [part.strip().lower() for part in (column.split("+") if type(column) is str else column)]
+    """Return the columns, one or several, that a key names."""
+    parts = column.split("+") if isinstance(column, str) else column
+    return [part.strip().lower() for part in parts]
 
 
 def table_of(file: FileCheck, table: Table, project: Project) -> Table:
@@ -407,11 +414,24 @@ def _named(
         for name in absent:
             key = "item" if name == "an item" else "label" if kind == "labels" else "vote"
             problem = f"no column is named like {' or '.join(absent)}"
-            file.ask(key, problem, f"which column of {listing(table.columns)} is it?")
+            file.ask(
+                key,
+                f"{problem}; name it: {_COLUMNS[key]}",
+                f"which column of {listing(table.columns)} is it?",
+            )
     if "item" not in said and names["item"]:
         _ask_for_key(file, table, names)
     if (verdict == "score" or wide) and not chosen:
-        _ask_for_words_beside(file, table, names, wide)
+        if (words := _words_beside(table, names, wide)) and words[0] in _CALLED["vote"].split():
+            verdict, names["vote"], wide = "vote", words[0], {}
+        elif words:
+            scores = listing(wide.values() or [names["score"]])
+            problem = (
+                f"{scores} has one number where {listing(words)} has several words, or a number "
+                f"for each; which column has the verdicts? If it is {words[0]}: "
+                f"--set vote={words[0]}"
+            )
+            file.ask("vote", problem, f"which column of {listing(table.columns)} has the verdicts?")
     unread = {*_VERDICTS} - {verdict}
     file.keys |= {
         name: column
@@ -425,13 +445,16 @@ def _named(
     if names["order"] and not (is_ours and names["order"] == "order"):
         _ask_for_orders(file, table, names["order"])
     if file.open_keys:
+        file.facts = file.facts or _facts_of_rows(table)
         file.kind = str(kind) if verdict or wide else "unknown"
         return table
     file.kind = str(kind)
     file.remarks = _not_used(
         table, file.keys | wide, verdict or _verdict_in(table.columns, file.kind)
     )
-    are_plain = is_ours or (not wide and (verdict != "score" or _are_grades(table, names["score"])))
+    # Beside a score Phoenix says in the label that there is none, which an import reads.
+    are_plain = is_ours or not (wide or (verdict == "score" and "label" in table.columns))
+    are_plain &= is_ours or verdict != "score" or _are_grades(table, names["score"])
     if are_plain and (is_ours or suffix_of(file.source) != ".json"):
         file.facts = {}
         return table_of(file, table, project)
@@ -493,7 +516,8 @@ def _ask_for_key(file: FileCheck, table: Table, names: dict[str, Any]) -> None:
     if system == "model" and not names["judge"] and not names["label"]:
         file.ask(
             "item",
-            "the model may be the author of the response, or the judge",
+            f"the model may be the author of the response (--set votes.item={item}+model), or the "
+            f"judge (--set votes.item={item},votes.judge=model)",
             f'is model the author of the response (item = ["{item}", "model"]) or the judge '
             f'(item = "{item}" and judge = "model")?',
         )
@@ -573,12 +597,10 @@ def _ask_for_orders(file: FileCheck, table: Table, column: str) -> None:
         file.ask(f"orders.{word}", problem, f"{problem}: AB or BA")
 
 
-def _ask_for_words_beside(
-    file: FileCheck, table: Table, names: Mapping[str, Any], wide: Mapping[str, str]
-) -> None:
-    """Ask which has the verdicts where a score has one number for all words, or one for each."""
-    used = {names[name] for name in names if name not in ("vote", "label") and names[name] != OPEN}
-    used = {str(column) for column in used if type(column) is str} | {*wide.values(), *_SYSTEMS}
+def _words_beside(table: Table, names: Mapping[str, Any], wide: Mapping[str, str]) -> list[str]:
+    """Return columns of words where a score has one number for all words, or one for each."""
+    columns = (column for name, column in names.items() if column and name not in ("vote", "label"))
+    used = {part for column in columns for part in parts_of(column)} | {*wide.values(), *_SYSTEMS}
     texts = {name: _texts(table, name) - {""} for name in table.columns if name not in used}
     worded = [name for name, own in texts.items() if _are_words(own)]
     parts = table.partition([names["criterion"]]) if names["criterion"] and not wide else []
@@ -593,13 +615,7 @@ def _ask_for_words_beside(
                 if name.startswith(stem) and len(_texts(part, name) - {""}) > 1
                 if is_constant or _is_code(part, score, name)
             ]
-    if beside:
-        scores, words = listing(wide.values() or [names["score"]]), [*dict.fromkeys(beside)]
-        problem = (
-            f"{scores} has one number where {listing(words)} has several words, or a number for "
-            f"each; which column has the verdicts? If it is {words[0]}: --set vote={words[0]}"
-        )
-        file.ask("vote", problem, f"which column of {listing(table.columns)} has the verdicts?")
+    return [*dict.fromkeys(beside)]
 
 
 def _texts(table: Table, column: str) -> set[str]:
