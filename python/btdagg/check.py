@@ -16,7 +16,7 @@ import polars as pl
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted, in_line
-from btdagg.data_check import about_items, about_labels, about_votes, ids_in
+from btdagg.data_check import about_items, about_labels, about_rows, about_votes, ids_in
 from btdagg.file_check import (
     ANSWERS,
     IMPORTED,
@@ -256,16 +256,17 @@ def _read_rows(survey: _Survey) -> None:
 
 def _look_at_rows(survey: _Survey) -> None:
     """Say what is wrong with rows that are read."""
-    rows, voted = survey.rows, None
-    if "votes" in rows:
-        voted = ids_in(pl.concat([votes.values("item") for votes in rows["votes"].values()]))
-    for name, votes in rows.get("votes", {}).items():
-        labels = rows.get("labels", {}).get(name)
-        part = survey.part("votes", name)
-        survey.files["votes"].note(about_votes(part, votes, labels, survey.keys("votes")), name)
-    for name, labels in rows.get("labels", {}).items():
-        part = survey.part("labels", name)
-        survey.files["labels"].note(about_labels(part, labels, voted), name)
+    ids: dict[str, list[str]] = {}
+    for kind, parts in survey.rows.items():
+        ids[kind] = ids_in(pl.concat([part.values("item") for part in parts.values()]))
+        survey.files[kind].note(about_rows(survey.tables[kind], ids[kind], kind))
+    for name, votes in survey.rows.get("votes", {}).items():
+        words = survey.keys("votes").get("words", {})
+        labels = survey.rows.get("labels", {}).get(name)
+        table = survey.part("votes", name) or survey.tables["votes"]
+        survey.files["votes"].note(about_votes(table, votes, labels, words), name)
+    if {*ids} == {*_JUDGED}:
+        survey.files["labels"].note(about_labels(ids["labels"], ids["votes"]))
 
 
 def _criteria(tables: Sequence[Table]) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from btdagg._util.wording import counted
+from btdagg.file_check import as_options
 from btdagg.remarks import code_of
 from btdagg.votes import Table
 from btdagg.votes.ids import like_ids
@@ -30,21 +31,29 @@ class Finding(NamedTuple):
     is_wrong: bool = False
 
 
+def about_rows(table: Table, ids: list[str], kind: str) -> Iterator[Finding]:
+    """Yield rows of votes or labels that are repeated, and ids that look alike."""
+    if kind == "votes" or "rater" in table.columns:
+        yield from _about_repeats(table, kind)
+    if (alike := like_ids(ids)) is not None:
+        yield Finding(f"{alike}; {_ONE_WAY}")
+
+
 def about_votes(
-    table: Table, votes: Votes, labels: Labels | None, keys: Mapping[str, Any]
+    table: Table, votes: Votes, labels: Labels | None, words: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Yield what is wrong with votes: their orders, judges, repeats, numbers and ids."""
+    """Yield what is wrong with votes: their orders, judges and numbers."""
     for remark in about_orders(votes, labels):
-        words = _shown_words(table, keys)
-        turn = ",".join(f"votes.words.{word}={place}" for word, place in words.items())
+        turn = as_options({"words": _shown_words(table, words)}, "votes.")
         is_wrong = code_of(remark) == "order-not-turned"
-        cure = (
-            "votes in order BA look as if 'A' named the response shown first: read them by --set "
-            f"{turn}" if is_wrong else f"if 'A' names the response shown first, add --set {turn}"
-        )  # fmt: skip
-        yield Finding(f"{remark}. {cure[0].upper()}{cure[1:]}", is_wrong)
+        cure = f"If 'A' names the response shown first, add {turn}"
+        if is_wrong:
+            cure = (
+                "Votes in order BA look as if 'A' named the response shown first: read them with "
+                f"{turn}"
+            )
+        yield Finding(f"{remark}. {cure}", is_wrong)
     yield from _about_judges(votes)
-    yield from _about_repeats(table, "vote")
     if votes.are_counts:
         return
     key = [name for name in ("task", "item") if name in votes.columns]
@@ -62,13 +71,11 @@ def about_votes(
         )
     if "order" in votes.columns:
         yield from _about_halves(votes, key)
-    if (alike := like_ids(votes.values("item"))) is not None:
-        yield Finding(f"{alike}; {_ONE_WAY}")
 
 
-def _shown_words(table: Table, keys: Mapping[str, Any]) -> dict[str, str]:
+def _shown_words(table: Table, said: Mapping[str, Any]) -> dict[str, str]:
     """Return the words for A and B as the names of places, which turn votes in order BA round."""
-    meanings = {word_of(word): str(m).lower() for word, m in keys.get("words", {}).items()}
+    meanings = {word_of(word): str(m).lower() for word, m in said.items()}
     places = {1: "first", -1: "second"}
     sides = {**PAIR_WORDS, "1": 1, "-1": -1}
     texts = map(word_of, table.values("vote").drop_nulls()) if "vote" in table.columns else ()
@@ -95,25 +102,25 @@ def _about_judges(votes: Votes) -> Iterator[Finding]:
         )
 
 
-def _about_repeats(table: Table, what: str) -> Iterator[Finding]:
+def _about_repeats(table: Table, kind: str) -> Iterator[Finding]:
     plain = [
         name for name, kind in table.schema.items() if not (kind.is_nested() or kind == pl.Object)
     ]
     rows = table.rows.filter(~pl.struct(plain).is_first_distinct()).select(NUMBER)
-    numbers = table.collect(rows)[NUMBER]
+    numbers = table.collect(rows.sort(NUMBER))[NUMBER]
     if not len(numbers):
         return
-    name = "sample" if what == "vote" else "rater"
-    fate = f"without a column {name} each counts as a {what}"
+    name = "sample" if kind == "votes" else "rater"
+    fate = f"without a column {name} each counts as a {kind[:-1]}"
     fate = "they count once" if name in table.columns else fate
     repeats = "repeats" if len(numbers) == 1 else "repeat"
     yield Finding(
         f"{counted(len(numbers), 'row')} {repeats} an earlier row in all columns, the first "
-        f"is {table.where(numbers.min()).removeprefix(f'{table.source}, ')}; {fate}"
+        f"is {table.where(numbers.to_list()[0]).removeprefix(f'{table.source}, ')}; {fate}"
     )
 
 
-def _about_halves(votes: Votes, key: list[str]) -> Iterator[Finding]:
+def _about_halves(votes: Votes, key: Sequence[str]) -> Iterator[Finding]:
     rows = votes.data.lazy().drop_nulls(["order", "vote"])
     orders = votes.collect(rows.group_by(key).agg(pl.col("order").unique().sort().str.join("+")))
     number = dict(orders["order"].value_counts().iter_rows())
@@ -125,15 +132,8 @@ def _about_halves(votes: Votes, key: list[str]) -> Iterator[Finding]:
         )
 
 
-def about_labels(table: Table, labels: Labels, votes: list[str] | None) -> Iterator[Finding]:
-    """Yield what is wrong with labels: repeats, ids of no item of the votes, their share."""
-    if "rater" in table.columns:
-        yield from _about_repeats(table, "label")
-    ids = ids_in(labels.frame["item"])
-    if (alike := like_ids(ids)) is not None:
-        yield Finding(f"{alike}; {_ONE_WAY}")
-    if votes is None:
-        return
+def about_labels(ids: list[str], votes: list[str]) -> Iterator[Finding]:
+    """Yield labels of no item of the votes, and where nearly every item has a label."""
     yield from _about_matches(ids, votes, "label")
     n_labelled = len({*ids} & {*votes})
     if len(votes) >= _FEWEST_LABELLED and n_labelled >= _MOST_LABELLED * len(votes):

@@ -17,7 +17,6 @@ from btdagg._util.errors import InputError, forbid, shown
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted, in_lines
-from btdagg.data_check import Finding
 from btdagg.formats.content import Content
 from btdagg.formats.nested import flat_table
 from btdagg.formats.reading import recognized
@@ -202,8 +201,8 @@ class FileCheck:
             self.keys[path] = OPEN
         self.missing[path] = question
 
-    def note(self, findings: Iterable[Finding], part: str = "") -> None:
-        """Add what is found in a part, such as a criterion, to the problems and remarks."""
+    def note(self, findings: Iterable[tuple[str, bool]], part: str = "") -> None:
+        """Add sentences on a part, such as a criterion: problems where true, else remarks."""
         for text, is_wrong in findings:
             (self.problems if is_wrong else self.remarks).append(
                 f"{part}: {text}" if part else text
@@ -547,10 +546,10 @@ def _ask_for_words(
     """Give usual words their meaning, and ask for that of others."""
     column, kind = str(names[verdict]), "labels" if verdict == "label" else "votes"
     meanings = {word_of(word): meaning for word, meaning in file.keys.get("words", {}).items()}
-    words = table.values(column).drop_nulls().str.strip_chars().str.to_lowercase()
     both = [names[name] for name in ("system_a", "system_b") if names[name]]
     systems = {word for name in both for word in _texts(table, name)}
-    words = [word for word in words.unique(maintain_order=True) if word and word not in systems]
+    texts = (text.strip().lower() for text in table.values(column).drop_nulls())
+    words = [text for text in dict.fromkeys(texts) if text and text not in systems]
     plain = {*map(word_of, words)}
     if "scale" in file.keys or (is_ours and not are_guessed(table, column, meanings)):
         return
