@@ -252,15 +252,15 @@ def _opened(file: FileCheck, place: Any, project: Project, kind: str | None) -> 
         kind = kind or _said_kind(project, {*table.columns})
     keys = _said(project, kind or "votes", table)
     if table is not None and {*keys}.isdisjoint(IMPORTED):
-        own = _kind_of({*table.columns, *_said(project, kind, table)}, table)
+        own = _kind_of({*table.columns}, table)
         if kind == "items" or "pairs" in (kind, own):
             file.kind = kind or own
             file.keys = _said(project, file.kind, table)
             file.facts = _facts_of_rows(table) if file.kind == "pairs" else {}
             return table_of(file, table, project)
-        if own != "unknown":
-            file.kind = kind or own
-            return _named(file, content, table, project)
+        file.kind = (kind or own) if own != "unknown" else own
+        if own != "unknown" or any(map(is_column, keys)):
+            return _named(file, content, table, project, kind)
     try:
         return _imported(file, content, keys)
     except InputError as error:
@@ -390,7 +390,11 @@ def _named(
     said = _said(project, kind, table)
     chosen = [name for name in _VERDICTS if name in said]
     names |= dict.fromkeys(_VERDICTS) if chosen else {}
-    names |= {name: column for name, column in said.items() if is_column(name)}
+    said_columns = {name: column for name, column in said.items() if is_column(name)}
+    if not all({*parts_of(column)} <= {*table.columns} for column in said_columns.values()):
+        file.kind, file.keys = str(kind), said_columns
+        return table_of(file, table, project)  # which says where an absent column is named
+    names |= said_columns
     if kind == "labels" and not is_ours and not chosen:
         names["label"] = names["label"] or names["vote"] or names["score"]
     first = ("label",) if kind == "labels" else ("vote", "score")

@@ -64,7 +64,7 @@ def test_typed_keys_answer_what_is_open(folder, cli, quick_commands):
     assert status == 0, out + err
     assert "15 items of 30 have votes and a label." in out
     command = out.splitlines()[-1].removeprefix("Next: btdagg ")
-    assert command.startswith("evaluate mine.csv people.csv --set ")
+    assert command.startswith("estimate mine.csv people.csv --set ")
     assert cli(*shlex.split(command))[0] == 0
 
 
@@ -76,8 +76,8 @@ def test_the_project_file_is_read_and_without_names_its_files_are_checked(folder
         file.write('[labels]\nfile = "people.csv"\nitem = "case no"\nlabel = "truth"\n')
     status, out, err = cli("check")
     assert (status, err) == (0, "project: btdagg.toml\n")
-    assert out.startswith("mine.csv: votes; 30 items; 60 votes")
-    assert out.splitlines()[-1] == "Next: btdagg evaluate"
+    assert out.startswith("mine.csv: votes in the format table; 30 items; 60 votes")
+    assert out.splitlines()[-1] == "Next: btdagg estimate"
     # Files are matched to their tables by path, others by their content.
     (folder / "mine.csv").rename("other.csv")
     assert cli("check", "./people.csv", "other.csv")[0] == 0
