@@ -206,9 +206,10 @@ def _require_columns(checks: Sequence[FileCheck], project: Project) -> None:
 def _read_items(survey: _Survey, found: Sequence[tuple[FileCheck, Table | None]]) -> None:
     """Read the data of items, and join them to votes and labels."""
     judged = next((kind for kind in _JUDGED if kind in survey.tables), None)
+    has_others = any(file.kind in _JUDGED for file, _ in found)
     for file, table in found:
         is_candidate = file.kind == "unknown" and {*file.open_keys} <= {"vote", "label"}
-        if table is None or not (file.kind == "items" or (is_candidate and judged)):
+        if table is None or not (file.kind == "items" or (is_candidate and has_others)):
             continue
         item = survey.files[judged].keys.get("item") if judged else None
         ids = read_items(file, table, item)
@@ -285,38 +286,36 @@ def _scales_of(survey: _Survey, name: str, about: list[str]) -> dict[str, Scale 
         words = survey.keys(kind).get("words")
         scales[kind] = survey.said_scale(kind, table)
         if scales[kind] is None and kind == "votes":
-            likely = _likely(table, about, VOTE_COLUMNS, words)
+            likely = _likely(table, about, "votes", words, name)
             scales[kind] = None if likely.mirrored else likely
         elif scales[kind] is None:
-            scales[kind] = _scale_of_labels(table, judged, about, words)
+            scales[kind] = _scale_of_labels(table, judged, about, words, name)
         judged = scales[kind]
     return scales
 
 
 def _scale_of_labels(
-    labels: Table, judged: Scale | None, about: list[str], words: Any
+    labels: Table, judged: Scale | None, about: list[str], words: Any, criterion: str
 ) -> Scale | None:
     """Return the scale of labels beside grades, or by themselves; None if they cannot be read."""
+    how: Any = (labels, about, "labels", words, criterion)
     if judged and not judged.mirrored:
-        numbers = _numbers_in(labels)
-        return (
-            judged if are_means(numbers, judged) else _likely(labels, about, LABEL_COLUMNS, words)
-        )
+        return judged if are_means(_numbers_in(labels), judged) else _likely(*how)
     try:
         return read_labels(labels, words=words).scale
     except InputError as error:
         if error.row is not None:  # a slip, which is shown where the labels are read
             return None
     with suppress(InputError):
-        return _likely(labels, about, LABEL_COLUMNS, words)
+        return _likely(*how)
     return None
 
 
-def _likely(table: Table, about: list[str], columns: tuple[str, ...], words: Any) -> Scale:
+def _likely(table: Table, about: list[str], kind: str, words: Any, criterion: str) -> Scale:
     """Return the scale of a table, or a usual one that has its grades where nothing says it."""
-    are_votes = columns == VOTE_COLUMNS
+    columns = VOTE_COLUMNS if kind == "votes" else LABEL_COLUMNS
     try:
-        return scale_in(table, columns, words=words, are_grades=not are_votes)
+        return scale_in(table, columns, words=words, are_grades=kind == "labels")
     except InputError as error:
         scale = error.advice.get(str(error.argument))
         if not isinstance(scale, Scale):
@@ -325,9 +324,10 @@ def _likely(table: Table, about: list[str], columns: tuple[str, ...], words: Any
         has = f"{least:g} to {most:g}"
         if scale == scale_of_columns(table):
             has = f"columns {scale.points[0]} to {scale.points[-1]}"
+        key = f"{kind}.scale" + f".{criterion}" * bool(criterion)
         about.append(
             f"{table.source} does not say its scale and has {has}, so {scale} is assumed; for "
-            f"another scale use --set {'votes' if are_votes else 'labels'}.scale=..."
+            f"another scale use --set {key}=..."
         )
         return scale
 
@@ -678,18 +678,24 @@ def _with_commands(
         plain = {name: value for name, value in file.keys.items() if name != "scale"}
         scale = {name: value for name, value in file.keys.items() if name == "scale"}
         prefix = f"{file.table}."
+        plain = {"file": file.source, **plain} if file.kind == "items" else plain
         file.options = [*filter(None, (as_options(plain, prefix), as_options(scale, prefix)))]
-    asked = [as_options(file.open_keys, f"{file.table}.") for file in checks]
+    asked: dict[str, dict[str, Any]] = {}
+    for file in checks:
+        for name, value in file.open_keys.items():
+            table = asked.setdefault(file.table, {})
+            table[name] = table.get(name, {}) | value if isinstance(value, dict) else value
     for file in checks:
         if file.open_keys:
-            file.command = _line("btdagg check", sources, _typed(project), *asked, named)
+            file.command = _line("btdagg check", sources, _typed(project), as_options(asked), named)
     is_open = any(file.kind == "unknown" or file.problems for file in checks)
     foreign = next((file.command for file in checks if file.command and not is_open), "")
     is_read = not files and not project.typed
     options: list[str] = []
     if not is_read and verb:
-        kinds = _JUDGED[:1] if verb == "choose" else _JUDGED
-        options = [option for kind in kinds for option in survey.files[kind].options]
+        kinds = ("votes", *(() if verb == "choose" else ("labels",)), "items")
+        of_kinds = [survey.files[kind] for kind in kinds if kind in survey.files]
+        options = [option for file in of_kinds for option in file.options]
         options.append(
             as_options({n: settings[n] for (n, *more) in project.typed if n in settings})
         )

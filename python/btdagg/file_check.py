@@ -64,7 +64,9 @@ _PLACES = {"1": "A", "1.5": "tie", "2": "B"}  # of AlpacaEval, whose columns are
 # Words that need no meaning, numbers where there is a -1.
 _OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
 _VERDICTS = ("vote", "score", "label")
-_OF_PEOPLE = re.compile("label|human|gold|annotat|rating", re.IGNORECASE)  # in a file's name
+_OF_PEOPLE = re.compile(
+    "label|human|gold|annotat|rating|people|expert", re.IGNORECASE
+)  # in a file's name
 _SETTINGS = ("a", "b", "strength")  # called like columns, above the tables
 _UNITS = ("item", "criterion", "judge", "rater", "sample", "order", "system_a", "system_b")
 IMPORTED = ("format", "criteria", "judges")  # keys of files that no command reads as they are
@@ -387,11 +389,14 @@ def _named(
     is_ours = file.kind != "unknown"
     names = _names_in(table, is_ours=is_ours)
     kind = file.kind if is_ours else kind or _kind_by(names, file)
+    is_unknown = not is_ours and not any(names[name] for name in _VERDICTS)
     said = _said(project, kind, table)
+    if is_unknown and not _has(table, said):
+        said = _said(project, None, table)  # the table of its kind is another file
     chosen = [name for name in _VERDICTS if name in said]
     names |= dict.fromkeys(_VERDICTS) if chosen else {}
     said_columns = {name: column for name, column in said.items() if is_column(name)}
-    if not all({*parts_of(column)} <= {*table.columns} for column in said_columns.values()):
+    if not _has(table, said_columns):
         file.kind, file.keys = str(kind), said_columns
         return table_of(file, table, project)  # which says where an absent column is named
     names |= said_columns
@@ -471,11 +476,13 @@ def _names_in(table: Table, *, is_ours: bool) -> dict[str, Any]:
     if is_ours:
         called = {ours: names if ours == "order" else [ours] for ours, names in called.items()}
         called["item"] += ITEM_NAMES
+    columns = {re.sub(r"[\s-]+", "_", name): name for name in reversed(table.columns)}
+    columns |= {name: name for name in table.columns}
     names: dict[str, Any] = {
-        ours: next((name for name in every if name in table.columns), None)
+        ours: next((columns[name] for name in every if name in columns), None)
         for ours, every in called.items()
     }
-    if names["order"] not in (None, "order", *_CALLED["order"].split()):
+    if names["order"] and _TURNED.search(names["order"]):
         names["order"] = names["order"] if 0 < len(_texts(table, names["order"])) <= 2 else None
     if names["group"] == names["item"]:
         names["group"] = None
@@ -486,6 +493,11 @@ def _names_in(table: Table, *, is_ours: bool) -> dict[str, Any]:
     if names["system_a"] == "generator_1":  # AlpacaEval's annotators are models
         names |= {"judge": names["rater"], "rater": None}
     return names
+
+
+def _has(table: Table, keys: Mapping[str, Any]) -> bool:
+    columns = (column for name, column in keys.items() if is_column(name))
+    return all({*parts_of(column)} <= {*table.columns} for column in columns)
 
 
 def _kind_by(names: Mapping[str, Any], file: FileCheck) -> str:
