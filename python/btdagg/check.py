@@ -231,10 +231,7 @@ def _read_rows(survey: _Survey) -> None:
     tables = [survey.tables[kind] for kind in _JUDGED if kind in survey.tables]
     refusal = None
     try:
-        for name in _criteria(tables):
-            about: list[str] = []
-            survey.scales[name] = _scales_of(survey, name, about)
-            survey.assumptions += [f"{name}: {text}" if name else text for text in about]
+        survey.scales = {name: _scales_of(survey, name) for name in _criteria(tables)}
     except InputError as error:
         refusal, survey.scales = error, {"": {}}
     same = [{own.get(kind) for own in survey.scales.values()} - {None} for kind in _JUDGED]
@@ -276,60 +273,45 @@ def _criteria(tables: Sequence[Table]) -> list[str]:
     return sorted(values) if len(values) > 1 else [""]
 
 
-def _scales_of(survey: _Survey, name: str, about: list[str]) -> dict[str, Scale | None]:
-    """Return the scales of votes and labels of a criterion, None where they are pairs."""
+def _scales_of(survey: _Survey, name: str) -> dict[str, Scale | None]:
+    """Return the scales of votes and labels of a criterion, None where reading tells them."""
     scales: dict[str, Scale | None] = {}
-    judged: Scale | None = None
     for kind in _JUDGED:
-        if (table := survey.part(kind, name)) is None:
-            continue
-        words = survey.keys(kind).get("words")
-        scales[kind] = survey.said_scale(kind, table)
-        if scales[kind] is None and kind == "votes":
-            likely = _likely(table, about, "votes", words, name)
-            scales[kind] = None if likely.mirrored else likely
-        elif scales[kind] is None:
-            scales[kind] = _scale_of_labels(table, judged, about, words, name)
-        judged = scales[kind]
+        if (table := survey.part(kind, name)) is not None:
+            said = survey.said_scale(kind, table)
+            scales[kind] = said or _likely(survey, kind, name, table, scales.get("votes"))
     return scales
 
 
-def _scale_of_labels(
-    labels: Table, judged: Scale | None, about: list[str], words: Any, criterion: str
+def _likely(
+    survey: _Survey, kind: str, name: str, table: Table, judged: Scale | None
 ) -> Scale | None:
-    """Return the scale of labels beside grades, or by themselves; None if they cannot be read."""
-    how: Any = (labels, about, "labels", words, criterion)
-    if judged and not judged.mirrored:
-        return judged if are_means(_numbers_in(labels), judged) else _likely(*how)
-    try:
-        return read_labels(labels, words=words).scale
-    except InputError as error:
-        if error.row is not None:  # a slip, which is shown where the labels are read
-            return None
-    with suppress(InputError):
-        return _likely(*how)
-    return None
-
-
-def _likely(table: Table, about: list[str], kind: str, words: Any, criterion: str) -> Scale:
     """Return the scale of a table, or a usual one that has its grades where nothing says it."""
-    columns = VOTE_COLUMNS if kind == "votes" else LABEL_COLUMNS
+    words = survey.keys(kind).get("words")
+    is_alone = kind == "labels" and judged is None  # beside pairs, or without votes
+    if kind == "labels" and judged and are_means(_numbers_in(table), judged):
+        return judged
     try:
-        return scale_in(table, columns, words=words, are_grades=kind == "labels")
+        if is_alone:
+            return read_labels(table, words=words).scale
+        columns = VOTE_COLUMNS if kind == "votes" else LABEL_COLUMNS
+        scale = scale_in(table, columns, words=words, are_grades=kind == "labels")
+        return None if scale.mirrored else scale
     except InputError as error:
-        scale = error.advice.get(str(error.argument))
-        if not isinstance(scale, Scale):
+        likely = error.advice.get(str(error.argument))
+        if not isinstance(likely, Scale):
+            if is_alone:  # a slip, which is shown where the labels are read
+                return None
             raise
-        least, most = _ends(table)
-        has = f"{least:g} to {most:g}"
-        if scale == scale_of_columns(table):
-            has = f"columns {scale.points[0]} to {scale.points[-1]}"
-        key = f"{kind}.scale" + f".{criterion}" * bool(criterion)
-        about.append(
-            f"{table.source} does not say its scale and has {has}, so {scale} is assumed; for "
-            f"another scale use --set {key}=..."
-        )
-        return scale
+    has = "{:g} to {:g}".format(*_ends(table))
+    if likely == scale_of_columns(table):
+        has = f"columns {likely.points[0]} to {likely.points[-1]}"
+    about, key = (f"{name}: ", f"{kind}.scale.{name}") if name else ("", f"{kind}.scale")
+    survey.assumptions.append(
+        f"{about}{table.source} does not say its scale and has {has}, so {likely} is assumed; for "
+        f"another scale use --set {key}=..."
+    )
+    return likely
 
 
 def _rows_of(survey: _Survey, kind: str) -> dict[str, Any]:
@@ -366,26 +348,7 @@ def _rows_of(survey: _Survey, kind: str) -> dict[str, Any]:
         facts = {name: value for name, value in facts.items() if value}
     file.facts = facts | file.facts
     forbid(not file.facts.get(kind), f"{file.source}: every {kind[:-1]} is missing")
-    file.facts |= _absent(table) if kind == "votes" else {}
     return rows
-
-
-def _absent(table: Table) -> dict[str, int]:
-    key = [n for n in ("item", "criterion", "judge", "sample") if n in table.columns]
-    if not {"judge", "sample"} & {*key} or "sample" not in key:
-        return {}
-    rows = table.frame.select(key).unique()
-    if not (n_absent := math.prod(rows[name].n_unique() for name in key) - rows.height):
-        return {}
-    n_cells = math.prod(rows[name].n_unique() for name in key[1:])
-    fewer = rows.group_by("item").len().filter(pl.col("len") < n_cells).sort("item")
-    cells = fewer.select("item").head(1)
-    for name in key[1:]:
-        cells = cells.join(rows.select(name).unique().sort(name), how="cross")
-    absent = cells.join(rows, on=key, how="anti", maintain_order="left")
-    cell = ", ".join(f"{name} {value}" for name, value in absent.row(0, named=True).items())
-    *names, last = key
-    return {f"combinations of {', '.join(names)} and {last} have no row, such as {cell}": n_absent}
 
 
 def _say_scales(survey: _Survey, kind: str) -> None:
@@ -406,28 +369,18 @@ def _say_scales(survey: _Survey, kind: str) -> None:
 
 def _question(kind: str, tables: tuple[Table | None, Table | None], scale: Scale) -> str | None:
     """Ask for a scale that is not certain; it is where votes and labels have the same ends."""
-    table, low, high = tables[0], scale.points[0], scale.points[-1]
-    seen = (
-        []
-        if table is None or scale == PASS_FAIL or "grades" in table.columns
-        else _numbers_in(table)
-    )
-    if table is None or not seen:  # counts, whose columns are the points
+    low, high = scale.points[0], scale.points[-1]
+    least, most = _ends(tables[0]) if tables[0] is not None else (math.nan, math.nan)
+    if scale == PASS_FAIL or math.isnan(least) or "grades" in getattr(tables[0], "columns", ()):
+        return None  # counts, for one, whose columns are the points
+    are_seen = [_ends(part) == (low, high) for part in tables if part is not None]
+    if are_seen[0] and (high in (5, 10, 100) or are_seen == [True, True]):
         return None
-    least, most = min(seen), max(seen)
-    if len(scale.points) > 3 == len(seen) and most - least > 2:
-        listed = ",".join(f"{number:g}" for number in sorted(seen))
-        has, other_answer = listed, listed
-    else:
-        are_seen = [_ends(part) == (low, high) for part in tables if part is not None]
-        if are_seen[0] and (high in (5, 10, 100) or are_seen == [True, True]):
-            return None
-        wider = next((top for top in (5, 10, 100) if top > high), None)
-        has = f"from {least:g} to {most:g}"
-        other_answer = f"{low:g}-{wider}" if wider else f"{least:g}-{most:g}"
-    answers = [written(scale.points), other_answer]
-    answers = answers[::-1] if has == other_answer else answers
-    return f'{kind} are {has}; what is their scale: "{answers[0]}" or "{answers[1]}"?'
+    wider = next((f"{low:g}-{top}" for top in (5, 10, 100) if top > high), f"{least:g}-{most:g}")
+    return (
+        f"{kind} are from {least:g} to {most:g}; what is their scale: "
+        f'"{written(scale.points)}" or "{wider}"?'
+    )
 
 
 def _ends(table: Table) -> tuple[float, float]:
@@ -699,21 +652,21 @@ def _with_commands(
         options.append(
             as_options({n: settings[n] for (n, *more) in project.typed if n in settings})
         )
+    files_of = () if is_read else ("votes",) if verb == "choose" else _JUDGED
+    places = " ".join(shlex.quote(survey.files[kind].source) for kind in files_of if verb)
     short = command = ""
     if verb == "choose":
-        output = f"-o {unused('to_label.csv')}"
-        short = f"btdagg choose --items 50 {output}"
-        places = "" if is_read else shlex.quote(survey.files["votes"].source)
-        n_items = f"--items {min(50, survey.files['votes'].facts['items'])}"
-        command = _line("btdagg choose", places, n_items, output, *options, named)
+        n_items, output = min(50, survey.files["votes"].facts["items"]), unused("to_label.csv")
+        short = f"btdagg choose --items 50 -o {output}"
+        command = _line("btdagg choose", places, f"--items {n_items} -o {output}", *options, named)
     elif verb:
-        places = "" if is_read else " ".join(shlex.quote(survey.files[k].source) for k in _JUDGED)
         short = _line("btdagg", verb, where)
         command = _line("btdagg", verb, places, *options, where, named)
-    elif "pairs" in tables and not {*tables} & {*_JUDGED}:
-        short = "btdagg judge --model simulated -n 8 --store votes.db"
+    elif "pairs" in tables and {*tables}.isdisjoint(_JUDGED):
+        options_of_judge = "--model simulated -n 8 --store votes.db"
+        short = f"btdagg judge {options_of_judge}"
         place = shlex.quote(survey.files["pairs"].source)
-        command = f"btdagg judge {place} --model simulated -n 8 --store votes.db"
+        command = f"btdagg judge {place} {options_of_judge}"
     questions = {}
     if verb in ("estimate", "evaluate"):
         questions = _questions(survey.rows["votes"][criterion], f" {where}" if where else "")

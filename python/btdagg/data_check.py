@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from btdagg._util.wording import counted
@@ -57,17 +56,17 @@ def about_votes(
     if votes.are_counts:
         return
     key = [name for name in ("task", "item") if name in votes.columns]
-    rows = votes.data.lazy()
-    numbers = votes.collect(rows.group_by(key).agg(pl.col("vote").count()))["vote"].to_numpy()
-    sizes, n_items = np.unique(numbers, return_counts=True)
-    usual = int(sizes[n_items.argmax()])
-    others = numbers[numbers != usual]
-    if len(others) and 2 * len(others) <= len(numbers):
-        least, most = int(others.min()), int(others.max())
-        span = f"{least}" if least == most else f"{least} to {most}"
+    rows = votes.data.lazy().group_by(key, maintain_order=True)
+    items = votes.collect(rows.agg(pl.col("vote").count()))
+    sizes = items["vote"].value_counts().sort("count", "vote", descending=True)
+    usual, n_usual = sizes.row(0)
+    others = items.filter(pl.col("vote") != usual)
+    if 0 < 2 * others.height <= items.height:
+        ends = sorted({*others["vote"].to_list()})
+        span = " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
         yield Finding(
-            f"{len(numbers) - len(others):,} items have {counted(usual, 'vote')}, "
-            f"{len(others):,} have {span}; models take unequal numbers"
+            f"{n_usual:,} items have {counted(usual, 'vote')}, {others.height:,} have {span}, such "
+            f"as {others['item'][0]!r}; models take unequal numbers"
         )
     if "order" in votes.columns:
         yield from _about_halves(votes, key)

@@ -43,7 +43,8 @@ _CALLED = {
     "judge": "judge_model grader evaluator judge_name",
     "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id "
     "reviewer colleague person",
-    "order": "position shown_first first_shown shown shown_order presentation swapped flipped reversed",
+    "order": "position shown_first first_shown shown shown_order presentation swapped flipped "
+    "reversed",
     "sample": "run repeat trial attempt iteration seed",
     "group": "prompt_id cluster source_id",
     "criterion": "aspect dimension rubric_item annotation_name metric",

@@ -481,7 +481,7 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
         ),
         (
             "id,score\n" + "".join(f"{k},{(0, 1, 4)[k % 3]}\n" for k in range(30)),
-            'votes are 0,1,4; what is their scale: "0,1,4" or "0-4"?',
+            'votes are from 0 to 4; what is their scale: "0-4" or "0-5"?',
             '"0,1,4"',
         ),
         (
@@ -550,7 +550,7 @@ def test_dialogues_of_a_stranger_are_found(cli, folder, shared):
     files = topical(shared / "data" / "topical", folder)
     status, out, _ = cli("check", *files, "--save")
     assert status == 0
-    assert "56 combinations of item, criterion, judge and sample have no row, such as item d" in out
+    assert "engagingness: 328 items have 8 votes, 28 have 6 to 7, such as 'd" in out
     keys = tomllib.loads((folder / "btdagg.toml").read_text())["votes"]
     assert keys["item"] == ["conversation", "bot"]
     assert keys["scale"] == {"engagingness": "1-3", "groundedness": "0,1"}

@@ -272,7 +272,7 @@ def test_unequal_numbers_of_votes_are_said_with_the_numbers(folder, cli):
     rows = [(f"q{n}", k, "AB"[n % 2]) for n in range(30) for k in range(8 if n < 25 else n - 22)]
     written("votes.csv", "item,sample,vote", rows)
     status, text = checked(cli, "votes.csv")
-    assert (status, "25 items have 8 votes, 5 have 3 to 7" in text) == (0, True)
+    assert (status, "25 items have 8 votes, 5 have 3 to 7, such as 'q25'" in text) == (0, True)
     voted()
     assert "unequal" not in checked(cli, "votes.csv")[1]
 
