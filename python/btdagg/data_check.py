@@ -66,7 +66,7 @@ def about_votes(
         span = " to ".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
         yield Finding(
             f"{n_usual:,} items have {counted(usual, 'vote')}, {others.height:,} have {span}, such "
-            f"as {others['item'][0]!r}; models take unequal numbers"
+            f"as {others['item'][0]!r}; models take any number"
         )
     if "order" in votes.columns:
         yield from _about_halves(votes, key)
