@@ -16,10 +16,23 @@ import polars as pl
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted, in_line
-from btdagg.file_check import TYPED, FileCheck, table_of, unused
+from btdagg.data_check import about_items, about_labels, about_rows, about_votes, ids_in
+from btdagg.file_check import (
+    ANSWERS,
+    IMPORTED,
+    TYPED,
+    FileCheck,
+    as_options,
+    is_of_tables,
+    opened,
+    parts_of,
+    read_items,
+    table_lines,
+    unused,
+)
 from btdagg.model.calibration import FEWEST, quiet
 from btdagg.model.fit import about_judge, calibrate
-from btdagg.project import TABLES
+from btdagg.project import FILE, TABLES, Project
 from btdagg.questions.estimate import Estimates, estimate
 from btdagg.remarks import Remark
 from btdagg.votes import Table
@@ -27,10 +40,10 @@ from btdagg.votes.grades import are_means, scale_in, scale_of_columns
 from btdagg.votes.items import Items
 from btdagg.votes.join import on_sides
 from btdagg.votes.labels import RATERS, Labels, read_labels
-from btdagg.votes.orders import about_orders
 from btdagg.votes.scale import PASS_FAIL, Scale, written
 from btdagg.votes.schema import LABEL_COLUMNS, VOTE_COLUMNS
 from btdagg.votes.sides import UNNAMED
+from btdagg.votes.source import with_item
 from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes
 
@@ -39,9 +52,8 @@ _MARGIN = 0.03  # of a release gate
 _ONE_SIDED = 1.6449
 _REACH = _ONE_SIDED + 0.8416
 _LEVEL = 0.9  # of two sides
-
-
 _SCHEMA = "https://btdagg.github.io/btdagg/schemas/project.schema.json"
+_JUDGED = ("votes", "labels")
 
 
 @readable
@@ -57,262 +69,319 @@ class Check:
     next_with_project: str = ""
     questions: Mapping[str, str] = field(default_factory=dict)
     """Commands of the usual questions, beside a project file, by what they answer."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the project above its tables."""
 
     @property
     def project(self) -> str:
-        """The text of a project file, with "..." for each key of `missing`."""
-        lines = [f"#:schema {_SCHEMA}"]
-        kinds = [file.table for file in self.files]
-        for kind, file in sorted(
-            zip(kinds, self.files, strict=True), key=lambda pair: TABLES.index(pair[0])
-        ):
-            if f"[{kind}]" in lines or (file.kind == "unknown" and not file.command):
-                lines.append(f"# {file.source} is not used: only one file of {kind} can be")
-                continue
-            lines += file.lines
+        """The text of a project file here, with "..." for each key of `missing`."""
+        return self.project_in("")
+
+    def project_in(self, folder: str) -> str:
+        """Return the text of a project file in a folder."""
+        plain = {n: value for n, value in self.settings.items() if not isinstance(value, dict)}
+        lines = [f"#:schema {_SCHEMA}", *table_lines("", plain)[1:]]
+        for file in sorted(self.files, key=lambda file: TABLES.index(file.table)):
+            if f"[{file.table}]" in lines or (file.kind == "unknown" and not file.command):
+                what = f"only one file of {file.table} can be"
+                lines.append(f"# {file.source} is not used: {what}")
+            else:
+                lines += file.lines(folder)
+        for name, value in self.settings.items():
+            lines += ["", *table_lines(name, value)] if isinstance(value, dict) else []
         return "\n".join(lines) + "\n"
 
     @property
     def missing(self) -> dict[str, str]:
         """What to fill in, by the key of the project file that only the user knows."""
-        return {f"{f.table}.{key}": text for f in self.files for key, text in f.open_keys.items()}
+        return {f"{f.table}.{key}": text for f in self.files for key, text in f.missing.items()}
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something is wrong in a file."""
+        return any(file.problems for file in self.files)
 
     def __str__(self) -> str:
         lines = [*map(str, self.files), *map(in_line, self.supports)]
         if self.command:
             return "\n".join([*lines, in_line(f"Next: {self.command}")])
-        to_fill = (file.command for file in self.files if file.kind == "unknown" and file.command)
-        what = "(words: A, B, tie or missing; orders: AB or BA)"
-        to_fill = (f"Next, fill in each ... {what}: {text}" for text in to_fill)
-        return "\n".join([*lines, *map(in_line, to_fill)])
+        is_open = {name for file in self.files for name in file.open_keys}
+        what = [f"{name}: {text}" for name, text in ANSWERS.items() if name in is_open]
+        what += ["else a column"] * bool(is_open - {*ANSWERS})
+        asked = dict.fromkeys(file.command for file in self.files if file.open_keys)
+        lines += (in_line(f"Next, fill in each ... ({'; '.join(what)}): {text}") for text in asked)
+        return "\n".join(lines)
 
 
-def check(files: Sequence[str | os.PathLike[str]]) -> Check:
-    """Say what is in files, and in votes and labels together; if none can be read, why."""
-    checks = [FileCheck(os.fspath(place)) for place in files]
-    opened = [(file, table_of(file)) for file in checks]
-    votes_read = [table for file, table in opened if file.kind == "votes" and table is not None]
-    if any("score" in table.columns for table in votes_read):
-        for row, (file, table) in enumerate(opened):
-            if table is None:  # labels of 0 and 1, perhaps, which left open what they mean
-                checks[row] = FileCheck(file.source)
-                opened[row] = checks[row], table_of(checks[row], with_grades=True)
-    if all(file.kind == "unknown" and not file.command for file in checks):
+@dataclass
+class _Survey:
+    """Tables of a project and what is read of them, by kind; votes and labels by criterion too."""
+
+    project: Project
+    files: dict[str, FileCheck]
+    tables: dict[str, Table]
+    scales: dict[str, dict[str, Scale | None]] = field(default_factory=dict)
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    assumptions: list[str] = field(default_factory=list)
+
+    def part(self, kind: str, criterion: str) -> Table | None:
+        """Return the rows of a criterion; all where there are none, None if it has no row."""
+        table = self.tables.get(kind)
+        if table is None or not criterion or "criterion" not in table.columns:
+            return table
+        with suppress(InputError):
+            return table.filter({"criterion": [criterion]})
+        return None
+
+    def keys(self, kind: str) -> dict[str, Any]:
+        """Return the keys by which rows are read, which an imported table has no more."""
+        keys = self.files[kind].keys if kind in self.files else {}
+        return {name: value for name, value in keys.items() if not {*IMPORTED} & {*keys}}
+
+    def said_scale(self, kind: str, table: Table) -> Scale | None:
+        """Return the scale that the project says."""
+        keys = {kind: self.files[kind].keys}
+        project = self.project
+        return Project(keys, project.path, project.text, project.typed).scale(kind, table)
+
+
+def check(files: Sequence[str | os.PathLike[str]] = (), project: Project | None = None) -> Check:
+    """Say what is in files, and in votes and labels together; if none can be read, why.
+
+    A project says how they are read, and without files which.
+    """
+    project = Project() if project is None else project
+    found = [opened(place, project, kind) for place, kind in _places(files, project)]
+    if any(t is not None and f.kind == "votes" and "score" in t.columns for f, t in found):
+        graded = project.with_keys(["labels.scale=0,1"])  # of labels of 0 and 1 beside grades
+        found = [
+            opened(file.place, graded, "labels") if file.asks_for_0_and_1 else (file, table)
+            for file, table in found
+        ]
+    checks = [file for file, _ in found]
+    _require_columns(checks, project)
+    if all(file.kind == "unknown" and not file.open_keys for file in checks):
         raise InputError("; ".join(problem for file in checks for problem in file.problems))
-    tables = {file.kind: table for file, table in reversed(opened) if table is not None}
-    judged, gold = tables.get("votes"), tables.get("labels")
-    scales: dict[str, tuple[Scale | None, Scale | None]] = {}
-    wrong = None
-    remarks: list[str] = []
+    read = [(f, t) for f, t in reversed(found) if t is not None and not f.open_keys]
+    survey = _Survey(project, {f.kind: f for f, _ in read}, {f.kind: t for f, t in read})
+    used = [*survey.files.values()]
+    _read_items(survey, found)
+    others = (_Survey(project, {f.kind: f}, {f.kind: t}) for f, t in read if f not in used)
+    for part in (survey, *others):
+        _read_rows(part)
+        _look_at_rows(part)
+    is_whole = {*survey.tables} & {*_JUDGED} == {*survey.rows}
+    is_whole &= not any(file.problems for file in checks)
+    supports, verb, criterion = _answers(survey) if is_whole else ([], "", "")
+    supports = [*dict.fromkeys([*supports, *(survey.assumptions if is_whole else [])])]
+    return _with_commands(checks, files, survey, supports, verb, criterion)
+
+
+def _places(files: Sequence[Any], project: Project) -> list[tuple[Any, str | None]]:
+    """Return files and whose table they are: those given, or else the project's."""
+    said = {kind: project.file(kind) for kind in TABLES}
+    if not files:
+        kinds = [kind for kind in TABLES if said[kind] is not None]
+        forbid(not kinds, f"FILE is missing: name files, or put them into {project.path or FILE}")
+        return [(project.place(kind), kind) for kind in kinds]
+    by_path = {
+        os.path.abspath(path): kind
+        for kind, place in said.items()
+        for path in ([place] if isinstance(place, str) else place or ())
+    }
+    places = map(os.fspath, files)
+    return [(place, by_path.get(os.path.abspath(place))) for place in places]
+
+
+def _require_columns(checks: Sequence[FileCheck], project: Project) -> None:
+    """Refuse a typed column of all tables that no file has."""
+    for (name,) in (path for path in project.typed if len(path) == 1):
+        column = project.keys.get(name)
+        has_column = any(name in file.keys for file in checks)
+        if is_of_tables(name, column) and not has_column and not all(f.problems for f in checks):
+            text = "+".join(parts_of(column))
+            sources = listing(file.source for file in checks)
+            raise InputError(f"--set {name}={text}: no column {text!r} in {sources}")
+
+
+def _read_items(survey: _Survey, found: Sequence[tuple[FileCheck, Table | None]]) -> None:
+    """Read the data of items, and join them to votes and labels."""
+    judged = next((kind for kind in _JUDGED if kind in survey.tables), None)
+    has_others = any(file.kind in _JUDGED for file, _ in found)
+    for file, table in found:
+        is_candidate = file.kind == "unknown" and {*file.open_keys} <= {"vote", "label"}
+        if table is None or not (file.kind == "items" or (is_candidate and has_others)):
+            continue
+        item = survey.files[judged].keys.get("item") if judged else None
+        ids = read_items(file, table, item)
+        if ids is None or survey.files.setdefault("items", file) is not file:
+            continue
+        if judged is not None:
+            with suppress(InputError):
+                others = ids_in(with_item(survey.tables[judged]).frame["item"])
+                file.note(about_items(ids, others, judged))
+        items = {"items": {**file.keys, "file": file.place}}
+        joined = Project(items, typed=frozenset({("items", "file")}))
+        for kind in _JUDGED if not file.problems else ():
+            if kind in survey.tables:
+                (survey.tables[kind],) = joined.read((kind, survey.tables[kind]))
+
+
+def _read_rows(survey: _Survey) -> None:
+    """Read votes and labels, of each criterion where their scales differ."""
+    tables = [survey.tables[kind] for kind in _JUDGED if kind in survey.tables]
+    refusal = None
     try:
-        for name in _criteria(judged, gold):
-            own_votes, own_labels = (None if t is None else _of(t, name) for t in (judged, gold))
-            assumptions: list[str] = []
-            scales[name] = _both_scales(own_votes, own_labels, assumptions)
-            remarks += [f"{name}: {text}" if name else text for text in assumptions]
-        same = [{*of_kind} - {None} for of_kind in zip(*scales.values(), strict=True)]
-        if all(len(of_kind) < 2 for of_kind in same):
-            scales = {"": (next(iter(same[0]), None), next(iter(same[1]), None))}
+        survey.scales = {name: _scales_of(survey, name) for name in _criteria(tables)}
     except InputError as error:
-        wrong, scales = error, {"": (None, None)}
-    parts: dict[str, Any] = {}
-    for file, table in opened:
-        if table is None or file.kind not in ("votes", "labels"):
+        refusal, survey.scales = error, {"": {}}
+    same = [{own.get(kind) for own in survey.scales.values()} - {None} for kind in _JUDGED]
+    if all(len(of_kind) < 2 for of_kind in same):
+        of_all = (next(iter(of_kind), None) for of_kind in same)
+        survey.scales = {"": dict(zip(_JUDGED, of_all, strict=True))}
+    for kind in _JUDGED:
+        if (table := survey.tables.get(kind)) is None:
             continue
         try:
-            if wrong is not None and wrong.source in (None, table.source):
-                raise wrong
-            rows = _rows_of(file, table, scales)
-            other = gold if file.kind == "votes" else judged
-            _say_scales(file, table, other, scales)
-            parts.setdefault(file.kind, rows)
+            if refusal is not None and refusal.source in (None, table.source):
+                raise refusal
+            survey.rows[kind] = _rows_of(survey, kind)
+            _say_scales(survey, kind)
         except InputError as error:
-            options = TYPED | {"scale": f"--set {file.kind}.scale="}
-            file.problems, file.command = [error.in_options(options.get)], ""
-    is_whole = {*tables} & {"votes", "labels"} == {*parts}
-    supports, verb, where = [], "", ""
-    for name in scales if is_whole else ():
-        both = [parts.get(kind, {}).get(name) for kind in ("votes", "labels")]
-        texts, own_verb = _supports(*both)
-        with_labels = name and both[1] is not None
-        supports += [f"{name}: {text}" if with_labels else text for text in texts]
-        if own_verb and not verb:
-            verb = own_verb
-            where = f" --filter {shlex.quote(f'criterion={name}')}" if name else ""
-    supports = [*dict.fromkeys(supports), *(remarks if is_whole else [])]
-    short = f"btdagg {verb}{where}" if verb else ""
-    if verb == "choose":
-        short = f"btdagg choose --items 50 -o {unused('to_label.csv')}"
-    elif not verb and tables.keys() == {"pairs"}:
-        short = "btdagg judge --model simulated -n 8 --store votes.db"
-    questions = {}
-    if verb in ("estimate", "evaluate"):
-        judged_parts = parts["votes"]
-        criterion = next(name for name in judged_parts if not where or name in where)
-        questions = _questions(judged_parts[criterion], where)
-        filters = [f"--filter {shlex.quote(f'criterion={name}')}" for name in scales]
-        if where and (filters := [text for text in filters if text not in where]):
-            questions["the same of another criterion"] = f"... {' or '.join(filters)}"
-    return Check(tuple(checks), tuple(supports), _next(checks, verb, where), short, questions)
+            options = TYPED | {"scale": f"--set {kind}.scale="}
+            survey.files[kind].problems.append(error.in_options(options.get))
+            survey.rows.pop(kind, None)
 
 
-def _questions(votes: Votes, where: str) -> dict[str, str]:
-    names = [name for name in ("system", "system_a", "system_b") if name in votes.columns]
-    found = pl.concat([votes.frame[name].cast(pl.String) for name in names]) if names else None
-    systems: list[str] = []
-    if found is not None:  # those with most votes first
-        numbers = (
-            found.drop_nulls().value_counts().sort("count", names[0], descending=[True, False])
-        )
-        systems = numbers[names[0]].to_list()
-    what = votes.scale.measure.name
-    ranking = {f"{what} of each system, and which differ": "estimate --systems auto"}
-    sides = systems if len(systems) > 1 else [votes.sides.a, votes.sides.b]
-    candidate, baseline = map(shlex.quote, sides[:2])
-    gate = (
-        f"gate --candidate {candidate} --baseline {baseline} --margin 0.1 --junit gate.xml "
-        "--summary gate.md"
-    )
-    is_gated = max(len(systems), len(votes.scale.systems)) > 1
-    most = int(max(_facts_of_votes(votes)["votes an item"]))
-    is_single = not votes.are_counts
-    fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
-    commands = {
-        f"{what}, and how many more labels give an interval of this width": "estimate --width 0.1",
-        **(ranking if len(systems) > len(votes.scale.systems) else {}),
-        **(
-            {"a release gate for CI: is a candidate worse than the baseline": gate}
-            if is_gated
-            else {}
-        ),
-        **({"would fewer votes an item be enough": fewer} if is_single and most > 1 else {}),
-        "which labels need no review": "certify --agreement 0.8 -o certificate.json",
-        "a label for every item": "calibrate -o model.json",
-        **({"a report": "evaluate --report report"} if is_single else {}),
-    }
-    return {question: f"btdagg {command}{where}" for question, command in commands.items()}
+def _look_at_rows(survey: _Survey) -> None:
+    """Say what is wrong with rows that are read."""
+    ids: dict[str, list[str]] = {}
+    for kind, parts in survey.rows.items():
+        ids[kind] = ids_in(pl.concat([part.values("item") for part in parts.values()]))
+        survey.files[kind].note(about_rows(survey.tables[kind], ids[kind], kind))
+    for name, votes in survey.rows.get("votes", {}).items():
+        words = survey.keys("votes").get("words", {})
+        labels = survey.rows.get("labels", {}).get(name)
+        table = survey.part("votes", name) or survey.tables["votes"]
+        survey.files["votes"].note(about_votes(table, votes, labels, words), name)
+    if {*ids} == {*_JUDGED}:
+        survey.files["labels"].note(about_labels(ids["labels"], ids["votes"]))
 
 
-def _criteria(*tables: Table | None) -> list[str]:
-    named = [table for table in tables if table is not None and "criterion" in table.columns]
+def _criteria(tables: Sequence[Table]) -> list[str]:
+    named = [table for table in tables if "criterion" in table.columns]
     values = {value for table in named for value in table.values("criterion").drop_nulls()}
     return sorted(values) if len(values) > 1 else [""]
 
 
-def _of(table: Table, criterion: str) -> Table | None:
-    if not criterion or "criterion" not in table.columns:
-        return table
-    with suppress(InputError):
-        return table.filter({"criterion": [criterion]})
-    return None
+def _scales_of(survey: _Survey, name: str) -> dict[str, Scale | None]:
+    """Return the scales of votes and labels of a criterion, None where reading tells them."""
+    scales: dict[str, Scale | None] = {}
+    for kind in _JUDGED:
+        if (table := survey.part(kind, name)) is not None:
+            said = survey.said_scale(kind, table)
+            scales[kind] = said or _likely(survey, kind, name, table, scales.get("votes"))
+    return scales
 
 
-def _both_scales(
-    judged: Table | None, gold: Table | None, remarks: list[str]
-) -> tuple[Scale | None, Scale | None]:
-    scale = None if judged is None else _likely(judged, remarks)
-    if scale is not None and scale.mirrored:
-        scale = None
-    return scale, None if gold is None else _scale_of_labels(gold, scale, remarks)
+def _likely(
+    survey: _Survey, kind: str, name: str, table: Table, judged: Scale | None
+) -> Scale | None:
+    """Return the scale of a table, or a usual one that has its grades where nothing says it."""
+    words = survey.keys(kind).get("words")
+    is_alone = kind == "labels" and judged is None  # beside pairs, or without votes
+    if kind == "labels" and judged and are_means(_numbers_in(table), judged):
+        return judged
+    try:
+        if is_alone:
+            return read_labels(table, words=words).scale
+        columns = VOTE_COLUMNS if kind == "votes" else LABEL_COLUMNS
+        scale = scale_in(table, columns, words=words, are_grades=kind == "labels")
+        return None if scale.mirrored else scale
+    except InputError as error:
+        likely = error.advice.get(str(error.argument))
+        if not isinstance(likely, Scale):
+            if is_alone:  # a slip, which is shown where the labels are read
+                return None
+            raise
+    has = "{:g} to {:g}".format(*_ends(table))
+    if likely == scale_of_columns(table):
+        has = f"columns {likely.points[0]} to {likely.points[-1]}"
+    about, key = (f"{name}: ", f"{kind}.scale.{name}") if name else ("", f"{kind}.scale")
+    survey.assumptions.append(
+        f"{about}{table.source} does not say its scale and has {has}, so {likely} is assumed; for "
+        f"another scale use --set {key}=..."
+    )
+    return likely
 
 
-def _rows_of(
-    file: FileCheck, table: Table, scales: dict[str, tuple[Scale | None, Scale | None]]
-) -> dict[str, Any]:
-    is_votes = file.kind == "votes"
+def _rows_of(survey: _Survey, kind: str) -> dict[str, Any]:
+    """Read votes or labels of each criterion, and note their facts."""
+    file, table, keys = survey.files[kind], survey.tables[kind], survey.keys(kind)
     rows: dict[str, Any] = {}
-    for name, pair in scales.items():
-        if (part := _of(table, name)) is not None:
-            own_scale = pair[not is_votes]
-            rows[name] = (read_votes if is_votes else read_labels)(part, scale=own_scale)
-    all_facts = {
-        name: _facts_of_votes(read) if is_votes else _facts_of_labels(read, table)
+    words, project = keys.get("words") or None, survey.project
+    for name, scales in survey.scales.items():
+        if (part := survey.part(kind, name)) is None:
+            continue
+        if kind == "labels":
+            raters = project.setting("raters", "mean")
+            rows[name] = read_labels(part, scale=scales.get(kind), words=words, raters=raters)
+        else:
+            sides = {side: project.setting(side) for side in ("a", "b")}
+            order, scale = keys.get("orders") or None, scales.get(kind)
+            rows[name] = read_votes(part, scale=scale, words=words, order=order, **sides)
+    every = {
+        name: _facts_of_votes(read) if kind == "votes" else _facts_of_labels(read, table)
         for name, read in rows.items()
     }
-    facts = next(iter(all_facts.values()), {})
-    if len(scales) > 1:
-        means = sum(facts.get("means of raters", 0) for facts in all_facts.values())
-        of_kind = {name: facts[file.kind] for name, facts in all_facts.items()}
-        numbers = {n for facts in all_facts.values() for n in facts.get("votes an item", ())}
-        facts = {"items": table.values("item").len(), file.kind: sum(of_kind.values())}
-        of_cell = sorted({min(numbers), max(numbers)}) if numbers else []
-        facts |= {"votes an item and criterion": of_cell} if of_cell else {}
-        if n_missing := sum(facts.get("missing", 0) for facts in all_facts.values()):
-            facts["missing"] = n_missing
-        facts |= {"of each criterion": of_kind, **({"means of raters": means} if means else {})}
+    facts = next(iter(every.values()), {})
+    if len(survey.scales) > 1:
+        of_kind = {name: own[kind] for name, own in every.items()}
+        numbers = {n for own in every.values() for n in own.get("votes an item", ())}
+        total = {
+            name: sum(own.get(name, 0) for own in every.values())
+            for name in ("missing", "means of raters")
+        }
+        facts = {"items": table.values("item").len(), kind: sum(of_kind.values())}
+        facts["votes an item and criterion"] = sorted({*sorted(numbers)[:1], *sorted(numbers)[-1:]})
+        facts |= {"missing": total["missing"], "of each criterion": of_kind}
+        facts["means of raters"] = total["means of raters"]
+        facts = {name: value for name, value in facts.items() if value}
     file.facts = facts | file.facts
-    forbid(not file.facts[file.kind], f"{file.source}: every {file.kind[:-1]} is missing")
-    if is_votes:
-        file.facts |= _absent(table)
+    forbid(not file.facts.get(kind), f"{file.source}: every {kind[:-1]} is missing")
     return rows
 
 
-def _absent(table: Table) -> dict[str, int]:
-    key = [n for n in ("item", "criterion", "judge", "sample") if n in table.columns]
-    if not {"judge", "sample"} & {*key} or "sample" not in key:
-        return {}
-    rows = table.frame.select(key).unique()
-    if not (n_absent := math.prod(rows[name].n_unique() for name in key) - rows.height):
-        return {}
-    n_cells = math.prod(rows[name].n_unique() for name in key[1:])
-    fewer = rows.group_by("item").len().filter(pl.col("len") < n_cells).sort("item")
-    cells = fewer.select("item").head(1)
-    for name in key[1:]:
-        cells = cells.join(rows.select(name).unique().sort(name), how="cross")
-    absent = cells.join(rows, on=key, how="anti", maintain_order="left")
-    cell = ", ".join(f"{name} {value}" for name, value in absent.row(0, named=True).items())
-    *names, last = key
-    return {f"combinations of {', '.join(names)} and {last} have no row, such as {cell}": n_absent}
-
-
-def _say_scales(
-    file: FileCheck,
-    table: Table,
-    other: Table | None,
-    scales: dict[str, tuple[Scale | None, Scale | None]],
-) -> None:
-    is_labels = file.kind == "labels"
+def _say_scales(survey: _Survey, kind: str) -> None:
+    """Note the scales of grades, and ask for those that are not certain."""
+    file, other = survey.files[kind], _JUDGED[kind == "votes"]
     texts = {}
-    for name, pair in scales.items():
-        scale = pair[is_labels]
-        if scale is None or pair[0] is None:  # of pairs, or of another file
+    for name, scales in survey.scales.items():
+        scale = scales.get(kind)
+        if scale is None or scale.mirrored or scales.get("votes") is None:
             continue
         texts[name] = written(scale.points)
-        if "scale" in file.keys:  # which makes the grades
-            continue
-        path = "scale" + f".{name}" * bool(name)
-        if question := _question(file, _of(table, name), other and _of(other, name), scale):
-            file.missing[path] = question
-    if not texts:
-        return
-    prefix = f"{file.kind}.scale"
-    said = ",".join(f"{prefix}{f'.{n}' if n else ''}={text}" for n, text in texts.items())
-    file.options.append(f"--set {shlex.quote(said)}")
-    file.keys.setdefault("scale", texts.get("", texts))
+        tables = survey.part(kind, name), survey.part(other, name)
+        if "scale" not in file.keys and (question := _question(kind, tables, scale)):
+            file.missing["scale" + f".{name}" * bool(name)] = question
+    if texts:
+        file.keys.setdefault("scale", texts.get("", texts))
 
 
-def _question(
-    file: FileCheck, table: Table | None, other: Table | None, scale: Scale
-) -> str | None:
+def _question(kind: str, tables: tuple[Table | None, Table | None], scale: Scale) -> str | None:
     """Ask for a scale that is not certain; it is where votes and labels have the same ends."""
     low, high = scale.points[0], scale.points[-1]
-    if table is None or scale == PASS_FAIL or "grades" in table.columns:
+    least, most = _ends(tables[0]) if tables[0] is not None else (math.nan, math.nan)
+    if scale == PASS_FAIL or math.isnan(least) or "grades" in getattr(tables[0], "columns", ()):
+        return None  # counts, for one, whose columns are the points
+    are_seen = [_ends(part) == (low, high) for part in tables if part is not None]
+    if are_seen[0] and (high in (5, 10, 100) or are_seen == [True, True]):
         return None
-    seen = _numbers_in(table)
-    if not seen:  # counts, whose columns are the points
-        return None
-    if len(scale.points) > 3 == len(seen) and max(seen) - min(seen) > 2:
-        listed = ",".join(f"{number:g}" for number in sorted(seen))
-        what = f'{file.kind} are {listed}; what is their scale: "{listed}"'
-        return f'{what} or "{written(scale.points)}"?'
-    is_seen = [_ends(part) == (low, high) for part in (table, other) if part is not None]
-    if is_seen[0] and (high in (5, 10, 100) or is_seen == [True, True]):
-        return None
-    least, most = _ends(table)
-    wider = next((top for top in (5, 10, 100) if top > high), None)
-    other_answer = f"{low:g}-{wider}" if wider else f"{least:g}-{most:g}"
-    what = f"{file.kind} are from {least:g} to {most:g}"
-    return f'{what}; what is their scale: "{written(scale.points)}" or "{other_answer}"?'
+    wider = next((f"{low:g}-{top}" for top in (5, 10, 100) if top > high), f"{least:g}-{most:g}")
+    return (
+        f"{kind} are from {least:g} to {most:g}; what is their scale: "
+        f'"{written(scale.points)}" or "{wider}"?'
+    )
 
 
 def _ends(table: Table) -> tuple[float, float]:
@@ -329,43 +398,6 @@ def _numbers_in(table: Table) -> list[float]:
         return [float(text) for text in texts if text]
     except ValueError:
         return []
-
-
-def _likely(
-    table: Table, remarks: list[str], columns: tuple[str, ...] = VOTE_COLUMNS, **how: Any
-) -> Scale:
-    """Return the scale of a table, or a usual one that has its grades where nothing says it."""
-    try:
-        return scale_in(table, columns, **how)
-    except InputError as error:
-        scale = error.advice.get(str(error.argument))
-        if not isinstance(scale, Scale):
-            raise
-        kind = "votes" if columns == VOTE_COLUMNS else "labels"
-        least, most = _ends(table)
-        has = f"{least:g} to {most:g}"
-        if scale == scale_of_columns(table):
-            has = f"columns {scale.points[0]} to {scale.points[-1]}"
-        remarks.append(
-            f"{table.source} does not say its scale and has {has}, so {scale} is assumed; for "
-            f"another scale use --set {kind}.scale=..."
-        )
-        return scale
-
-
-def _scale_of_labels(labels: Table, scale: Scale | None, remarks: list[str]) -> Scale | None:
-    """Return the scale of labels beside grades, or by themselves; None if they cannot be read."""
-    if scale:
-        how: Any = {"columns": LABEL_COLUMNS, "are_grades": True}
-        return scale if are_means(_numbers_in(labels), scale) else _likely(labels, remarks, **how)
-    try:
-        return read_labels(labels).scale
-    except InputError as error:
-        if error.row is not None:  # a slip, which is shown where the labels are read
-            return None
-    with suppress(InputError):
-        return _likely(labels, remarks, LABEL_COLUMNS, are_grades=True)
-    return None
 
 
 def _facts_of_votes(votes: Votes) -> dict[str, Any]:
@@ -418,6 +450,19 @@ def _facts_of_labels(labels: Labels, table: Table) -> dict[str, Any]:
     return facts
 
 
+def _answers(survey: _Survey) -> tuple[list[str], str, str]:
+    """Return what votes and labels support, the command to go on with, and its criterion."""
+    supports: list[str] = []
+    verb = criterion = ""
+    for name in survey.scales:
+        votes, labels = (survey.rows.get(kind, {}).get(name) for kind in _JUDGED)
+        texts, own_verb = _supports(votes, labels)
+        supports += [f"{name}: {text}" if name and labels is not None else text for text in texts]
+        if own_verb and not verb:
+            verb, criterion = own_verb, name
+    return supports, verb, criterion
+
+
 def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], str]:
     if labels is None:
         text = (
@@ -426,24 +471,21 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         )
         if votes is None:
             return [], ""
-        return [*_sentences(about_orders(votes)), text], "choose"
+        return [text], "choose"
     points, groups = labels.labels.astype(float), labels.groups
     texts = []
     if votes is not None:
         parts: list[Any] = []
         tasks: list[str] = []
-        reason: InputError | None = None
         for key, part in _by_task(votes):
             try:
                 parts.append(part.labelled(labels))
                 tasks += key or ("",)
-            except InputError as error:
-                reason = error
+            except InputError:
                 texts += [f"No item of {name} has a label." for name in key]
         if not parts:
-            why = reason and reason.in_options(TYPED.get)
-            return [f"Votes and labels do not match: {why}."], ""
-        texts += _sentences([*on_sides(parts), *about_orders(votes, labels)])
+            return texts, ""
+        texts += _sentences(on_sides(parts))
         points = np.concatenate([joined.label.astype(float) for joined in parts])
         ids = np.concatenate([joined.ids for joined in parts])
         if any(joined.group is not None for joined in parts):
@@ -533,23 +575,123 @@ def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str
     )
 
 
-def _next(checks: Sequence[FileCheck], verb: str, where: str = "") -> str:
-    if any(file.kind == "unknown" or (file.problems and not file.command) for file in checks):
-        return ""
-    foreign = next((file for file in checks if file.command), None)
-    if foreign is not None:
-        return foreign.command
-    places = {file.kind: file for file in reversed(checks)}
-    paths = {kind: shlex.quote(file.source) for kind, file in places.items()}
-    if verb:
-        votes = places["votes"]
-        options = votes.options if verb == "choose" else [*votes.options, *places["labels"].options]
-        option_text = "".join(f" {option}" for option in dict.fromkeys(options))
-        if verb == "choose":
-            n_items = min(50, votes.facts["items"])
-            output = unused("to_label.csv")
-            return f"btdagg choose {paths['votes']} --items {n_items} -o {output}{option_text}"
-        return f"btdagg {verb} {paths['votes']} {paths['labels']}{option_text}{where}"
-    if "pairs" in paths:
-        return f"btdagg judge {paths['pairs']} --model simulated -n 8 --store votes.db"
-    return ""
+def _questions(votes: Votes, where: str) -> dict[str, str]:
+    names = [name for name in ("system", "system_a", "system_b") if name in votes.columns]
+    found = pl.concat([votes.frame[name].cast(pl.String) for name in names]) if names else None
+    systems: list[str] = []
+    if found is not None:  # those with most votes first
+        numbers = (
+            found.drop_nulls().value_counts().sort("count", names[0], descending=[True, False])
+        )
+        systems = numbers[names[0]].to_list()
+    what = votes.scale.measure.name
+    ranking = {f"{what} of each system, and which differ": "estimate --systems auto"}
+    sides = systems if len(systems) > 1 else [votes.sides.a, votes.sides.b]
+    candidate, baseline = map(shlex.quote, sides[:2])
+    gate = (
+        f"gate --candidate {candidate} --baseline {baseline} --margin 0.1 --junit gate.xml "
+        "--summary gate.md"
+    )
+    is_gated = max(len(systems), len(votes.scale.systems)) > 1
+    most = int(max(_facts_of_votes(votes)["votes an item"]))
+    is_single = not votes.are_counts
+    fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
+    commands = {
+        f"{what}, and how many more labels give an interval of this width": "estimate --width 0.1",
+        **(ranking if len(systems) > len(votes.scale.systems) else {}),
+        **(
+            {"a release gate for CI: is a candidate worse than the baseline": gate}
+            if is_gated
+            else {}
+        ),
+        **({"would fewer votes an item be enough": fewer} if is_single and most > 1 else {}),
+        "which labels need no review": "certify --agreement 0.8 -o certificate.json",
+        "a label for every item": "calibrate -o model.json",
+        **({"a report": "evaluate --report report"} if is_single else {}),
+    }
+    return {question: f"btdagg {command}{where}" for question, command in commands.items()}
+
+
+def _with_commands(
+    checks: Sequence[FileCheck],
+    files: Sequence[Any],
+    survey: _Survey,
+    supports: Sequence[str],
+    verb: str,
+    criterion: str,
+) -> Check:
+    """Say what to type next: what is open, an import, or the command of a question."""
+    project, tables = survey.project, survey.tables
+    named = (
+        f"--project {shlex.quote(str(project.path))}" if project.path and project.is_named else ""
+    )
+    where = f"--filter {shlex.quote(f'criterion={criterion}')}" if criterion else ""
+    sources = " ".join(shlex.quote(file.source) for file in checks) if files else ""
+    settings = {n: v for n, v in project.keys.items() if n not in TABLES and not is_of_tables(n, v)}
+    for file in checks:
+        plain = {name: value for name, value in file.keys.items() if name != "scale"}
+        scale = {name: value for name, value in file.keys.items() if name == "scale"}
+        prefix = f"{file.table}."
+        plain = {"file": file.source, **plain} if file.kind == "items" else plain
+        file.options = [*filter(None, (as_options(plain, prefix), as_options(scale, prefix)))]
+    asked: dict[str, dict[str, Any]] = {}
+    for file in checks:
+        for name, value in file.open_keys.items():
+            table = asked.setdefault(file.table, {})
+            table[name] = table.get(name, {}) | value if isinstance(value, dict) else value
+    for file in checks:
+        if file.open_keys:
+            file.command = _line("btdagg check", sources, _typed(project), as_options(asked), named)
+    is_open = any(file.kind == "unknown" or file.problems for file in checks)
+    foreign = next((file.command for file in checks if file.command and not is_open), "")
+    is_read = not files and not project.typed
+    options: list[str] = []
+    if not is_read and verb:
+        kinds = ("votes", *(() if verb == "choose" else ("labels",)), "items")
+        of_kinds = [survey.files[kind] for kind in kinds if kind in survey.files]
+        options = [option for file in of_kinds for option in file.options]
+        options.append(
+            as_options({n: settings[n] for (n, *more) in project.typed if n in settings})
+        )
+    files_of = () if is_read else ("votes",) if verb == "choose" else _JUDGED
+    places = " ".join(shlex.quote(survey.files[kind].source) for kind in files_of if verb)
+    short = command = ""
+    if verb == "choose":
+        n_items, output = min(50, survey.files["votes"].facts["items"]), unused("to_label.csv")
+        short = f"btdagg choose --items 50 -o {output}"
+        command = _line("btdagg choose", places, f"--items {n_items} -o {output}", *options, named)
+    elif verb:
+        short = _line("btdagg", verb, where)
+        command = _line("btdagg", verb, places, *options, where, named)
+    elif "pairs" in tables and {*tables}.isdisjoint(_JUDGED):
+        options_of_judge = "--model simulated -n 8 --store votes.db"
+        short = f"btdagg judge {options_of_judge}"
+        place = shlex.quote(survey.files["pairs"].source)
+        command = f"btdagg judge {place} {options_of_judge}"
+    questions = {}
+    if verb in ("estimate", "evaluate"):
+        questions = _questions(survey.rows["votes"][criterion], f" {where}" if where else "")
+        others = [name for name in survey.scales if name != criterion]
+        if criterion and others:
+            filters = (f"--filter {shlex.quote(f'criterion={name}')}" for name in others)
+            questions["the same of another criterion"] = f"... {' or '.join(filters)}"
+    command = "" if is_open else foreign or command
+    return Check(tuple(checks), tuple(supports), command, short, questions, settings)
+
+
+def _line(*parts: str) -> str:
+    return " ".join(part for part in dict.fromkeys(parts) if part)
+
+
+def _typed(project: Project) -> str:
+    """Return the keys that were typed, as they are typed again."""
+    keys: dict[str, Any] = {}
+    for path in sorted(project.typed):
+        value: Any = project.keys
+        inner = keys
+        for name in path:
+            value = value[name]
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[path[-1]] = value
+    return as_options(keys)

@@ -1,4 +1,4 @@
-"""Kind of a file, how it is read, and its part of a project file."""
+"""What a file is, the keys of a project file that read it, and what only its user knows."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
 from btdagg._util.errors import InputError, forbid, shown
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted, in_lines
-from btdagg.formats import read, read_grades
 from btdagg.formats.content import Content
 from btdagg.formats.nested import flat_table
 from btdagg.formats.reading import recognized
 from btdagg.formats.results import FEEDBACK
-from btdagg.project import OPEN, is_column
+from btdagg.project import OPEN, TABLES, Project, is_column
 from btdagg.votes import Table, read_table
 from btdagg.votes.grades import scale_of_columns
 from btdagg.votes.scale import PASS_FAIL
 from btdagg.votes.schema import ITEM_NAMES, LABEL_COLUMNS, VOTE_COLUMNS
-from btdagg.votes.source import STANDARD_INPUT, suffix_of
-from btdagg.votes.table import listing
+from btdagg.votes.source import STANDARD_INPUT, suffix_of, with_item
+from btdagg.votes.table import NUMBER, as_text, listing
 from btdagg.votes.verdicts import NAMES_OF_SYSTEMS, are_guessed
 from btdagg.votes.words import PASS_WORDS, USUAL_WORDS, word_of
 
@@ -43,7 +44,8 @@ _CALLED = {
     "judge": "judge_model grader evaluator judge_name",
     "rater": "annotator rater_id annotator_id labeler labeller assessor participant_id worker_id "
     "reviewer colleague person",
-    "order": "position shown_first first_shown presentation swapped flipped reversed",
+    "order": "position shown_first first_shown shown shown_order presentation swapped flipped "
+    "reversed",
     "sample": "run repeat trial attempt iteration seed",
     "group": "prompt_id cluster source_id",
     "criterion": "aspect dimension rubric_item annotation_name metric",
@@ -64,8 +66,21 @@ _PLACES = {"1": "A", "1.5": "tie", "2": "B"}  # of AlpacaEval, whose columns are
 # Words that need no meaning, numbers where there is a -1.
 _OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
 _VERDICTS = ("vote", "score", "label")
-_OF_PEOPLE = re.compile("label|human|gold|annotat|rating", re.IGNORECASE)  # in a file's name
+_OF_PEOPLE = re.compile(
+    "label|human|gold|annotat|rating|people|expert", re.IGNORECASE
+)  # in a file's name
+_SETTINGS = ("a", "b", "strength")  # called like columns, above the tables
+_UNITS = ("item", "criterion", "judge", "rater", "sample", "order", "system_a", "system_b")
+IMPORTED = ("format", "criteria", "judges")  # keys of files that no command reads as they are
+_SHARED = ("words", "orders", "scale", "constants", "scorer", *IMPORTED)
+_COLUMNS = {
+    "item": "--set item=COLUMN",
+    "vote": "--set votes.vote=COLUMN, --set votes.score=COLUMN or --set labels.label=COLUMN",
+    "label": "--set labels.label=COLUMN",
+}
 _MEANINGS = "A, B, tie or missing"
+ANSWERS = {"words": _MEANINGS, "orders": "AB or BA"}
+"""What is filled in, by the key."""
 TYPED = {
     "columns": "--set ",
     "words": "--set words.",
@@ -75,10 +90,10 @@ TYPED = {
     "where": "--filter ",
 }
 """Options of the commands that follow, by the argument that an error advises."""
-_IMPORTED = ("", "format", "turn")  # of which btdagg import writes the last two
 _LONGEST = 40  # characters of a word
 _MANY = 1000  # columns
 _MOST_WORDS = 8  # different ones, in a column of verdicts
+_MOST_ROWS = 1.5  # rows of an item, in a table of items with faults
 
 
 def as_toml(value: object) -> str:
@@ -90,13 +105,50 @@ def _bare(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else as_toml(name)
 
 
+def table_lines(name: str, keys: Mapping[str, Any]) -> list[str]:
+    """Write a table of a project file; tables within it come after its keys."""
+    lines = [f"[{name}]"]
+    lines += [f"{_bare(n)} = {as_toml(v)}" for n, v in keys.items() if not isinstance(v, dict)]
+    for inner, value in keys.items():
+        lines += (
+            table_lines(f"{name}.{_bare(inner)}", value) if type(value) is dict and value else []
+        )
+    return lines
+
+
+def _stays(place: str, folder: str) -> bool:
+    return not folder or os.path.isabs(place) or "://" in place or place == STANDARD_INPUT
+
+
+def as_options(keys: Mapping[str, Any], prefix: str = "") -> str:
+    """Write keys of a table as ``--set``; of a key that is open, or of several columns, too."""
+
+    def typed(pairs: Mapping[str, Any], outer: str) -> Iterable[str]:
+        for name, value in pairs.items():
+            if isinstance(value, dict):
+                yield from typed(value, f"{outer}{name}.")
+                continue
+            key = name if re.fullmatch(r"[^,=\"]+", name) else f'"{name}"'
+            text = "+".join(value) if isinstance(value, list) else str(value)
+            yield f"{outer}{key}={text}"
+
+    said = ",".join(typed(keys, prefix))
+    return f"--set {shlex.quote(said)}" if said else ""
+
+
+def unused(name: str) -> str:
+    """Return a name that no file has."""
+    return f"new_{name}" if os.path.exists(name) else name
+
+
 @readable
 @dataclass
 class FileCheck:
-    """The content of a file: `kind` (votes, labels, pairs, responses or unknown) and `format`."""
+    """The content of a file: `kind` (votes, labels, items, pairs, responses, unknown), `format`.
 
-    # `command` imports it, with "..." for what only the user knows; `keys` are those of its table
-    # in a project file. `missing` has what to fill in, by the key, or the table, that is open.
+    `keys` are those of its table in a project file, `missing` the questions that stay open, by
+    key; `command` imports the file, or checks it with an answer to each question.
+    """
 
     source: str
     kind: str = "unknown"
@@ -108,43 +160,60 @@ class FileCheck:
     command: str = ""
     keys: dict[str, Any] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    place: Any = field(default=None, repr=False)
 
     @property
     def table(self) -> str:
-        """The table of a project file that is its checked."""
-        if self.kind == "unknown":
-            return "labels" if self.command.endswith("labels.csv") else "votes"
-        return {"responses": "pairs"}.get(self.kind, self.kind)
+        """The table of a project file that reads it."""
+        return {"responses": "pairs", "unknown": "votes"}.get(self.kind, self.kind)
 
     @property
-    def open_keys(self) -> dict[str, str]:
-        """What to fill in, by the key of the project file that only the user knows."""
-        paths = {}
+    def asks_for_0_and_1(self) -> bool:
+        """Whether only the meaning of 0 and 1 as labels is open."""
+        words = self.open_keys.get("words", {})
+        is_only = {*self.open_keys} == {"words"} and {*map(word_of, words)} <= {"0", "1"}
+        return self.kind == "labels" and is_only
+
+    @property
+    def open_keys(self) -> dict[str, Any]:
+        """Keys without which the file cannot be read, whose value only the user knows."""
+        inner = {n: {w: OPEN for w in own if own[w] == OPEN} for n, own in self._tables()}
+        columns = {name: value for name, value in self.keys.items() if value == OPEN}
+        return columns | {name: words for name, words in inner.items() if words}
+
+    def lines(self, folder: str = "") -> list[str]:
+        """The table of a project file in a folder; `OPEN` stands for what only the user knows."""
+        places = self.place if isinstance(self.place, list) else [self.source]
+        moved = [p if _stays(p, folder) else os.path.relpath(p, folder) for p in places]
+        keys: dict[str, Any] = {"file": moved if isinstance(self.place, list) else moved[0]}
         for name, value in self.keys.items():
-            is_table = isinstance(value, dict)
-            pairs = (
-                {f"{name}.{key}": own for key, own in value.items()} if is_table else {name: value}
-            )
-            for path, own in pairs.items():
-                if own == OPEN or path in self.missing:
-                    paths[path] = self.missing.get(path) or self.missing.get(name, "its column")
-        return paths
-
-    @property
-    def lines(self) -> list[str]:
-        """The table of a project file; `OPEN` stands for what only the user knows."""
-        lines = ["", f"[{self.table}]", f"file = {as_toml(self.source)}"]
-        # Tables within a table come after its keys.
-        for name, value in sorted(self.keys.items(), key=lambda key: isinstance(key[1], dict)):
+            keys[name] = OPEN if name in self.missing else value
             if isinstance(value, dict):
-                lines += [f"[{self.table}.{name}]"] * bool(value)
-                lines += (self._line(f"{name}.{key}", key, own) for key, own in value.items())
-            else:
-                lines.append(self._line(name, name, value))
-        return lines
+                keys[name] = {
+                    key: OPEN if f"{name}.{key}" in self.missing else own
+                    for key, own in value.items()
+                }
+        return ["", *table_lines(self.table, keys)]
 
-    def _line(self, path: str, name: str, value: object) -> str:
-        return f"{_bare(name)} = {as_toml(OPEN if path in self.open_keys else value)}"
+    def ask(self, path: str, problem: str, question: str) -> None:
+        """Note what is wrong, and the key whose value mends it."""
+        self.problems += [] if problem in self.problems else [problem]
+        outer, _, name = path.partition(".")
+        if name:
+            self.keys.setdefault(outer, {})[name] = OPEN
+        else:
+            self.keys[path] = OPEN
+        self.missing[path] = question
+
+    def note(self, findings: Iterable[tuple[str, bool]], part: str = "") -> None:
+        """Add sentences on a part, such as a criterion: problems where true, else remarks."""
+        for text, is_wrong in findings:
+            (self.problems if is_wrong else self.remarks).append(
+                f"{part}: {text}" if part else text
+            )
+
+    def _tables(self) -> list[tuple[str, dict[str, Any]]]:
+        return [(name, value) for name, value in self.keys.items() if isinstance(value, dict)]
 
     def __str__(self) -> str:
         facts = [text for name, value in self.facts.items() if (text := _sentence(name, value))]
@@ -155,8 +224,7 @@ class FileCheck:
         return in_lines([*lines, *(f"  {remark}" for remark in self.remarks)])
 
 
-def _kind_of(table: Table) -> str:
-    columns = {*table.columns}
+def _kind_of(columns: set[str], table: Table) -> str:
     if not columns & {"item", *ITEM_NAMES} or columns >= FEEDBACK:  # of which ids are no items
         return "unknown"
     if {"a", "b"} <= columns or {"response_a", "response_b"} <= columns:
@@ -168,226 +236,315 @@ def _kind_of(table: Table) -> str:
     return "unknown" if scale_of_columns(table) is None else "votes"
 
 
-def table_of(checked: FileCheck, *, with_grades: bool = False) -> Table | None:
-    """Read a file as one of ours, of another tool, or of a stranger.
+def opened(place: Any, project: Project, kind: str | None = None) -> tuple[FileCheck, Table | None]:
+    """Read a file as one of ours, of another tool, or of a stranger; say what keeps it closed."""
+    file = FileCheck(place if isinstance(place, str) else listing(place), place=place)
+    try:
+        return file, _opened(file, place, project, kind)
+    except InputError as error:
+        file.problems.append(error.in_options(TYPED.get))
+        return file, None
 
-    Labels of 0 and 1 are of grades where other files have grades, and else an open question.
-    """
-    files: Any = checked.source
+
+def _opened(file: FileCheck, place: Any, project: Project, kind: str | None) -> Table | None:
+    is_folder = not isinstance(place, str) or os.path.isdir(place)
+    content: Any = place if is_folder else Content(place)
+    table: Table | None = None
     with suppress(InputError):
-        files = files if os.path.isdir(files) else Content(files)
-        is_piped = checked.source == STANDARD_INPUT
-        table = files.table() if is_piped else read_table(checked.source, [])
-        checked.kind = _kind_of(table)
-        is_graded = with_grades and checked.kind == "labels"
-        if checked.kind in ("votes", "labels") and not is_graded and _is_open(table):
-            return _guessed(checked, files, table)
-        names: dict[str, Any] = {n: n if n in table.columns else None for n in _CALLED}
-        if checked.kind in ("votes", "labels") and _has_two_parts(table, names):
-            columns = {"item": ["item", *names["item"][1:]]}
-            checked.keys = columns
-            checked.options = [f"--set {checked.kind}.item={'+'.join(columns['item'])}"]
-            checked.remarks = _not_used(table, columns, _verdict_in(table, checked.kind))
-            return read_table(table, [], columns=columns)
-        if checked.kind != "unknown":
-            checked.facts = _facts_of_rows(table) if checked.kind == "pairs" else {}
-            verdict = _verdict_in(table, checked.kind)
-            checked.remarks = [] if checked.kind == "pairs" else _not_used(table, {}, verdict)
-            return table
+        table = content.table() if place == STANDARD_INPUT else read_table(place, [])
+    if table is not None:
+        kind = kind or _said_kind(project, {*table.columns})
+    keys = _said(project, kind or "votes", table)
+    if table is not None and {*keys}.isdisjoint(IMPORTED):
+        own = _kind_of({*table.columns}, table)
+        if kind == "items" or "pairs" in (kind, own):
+            file.kind = kind or own
+            file.keys = _said(project, file.kind, table)
+            file.facts = _facts_of_rows(table) if file.kind == "pairs" else {}
+            return table_of(file, table, project)
+        file.kind = (kind or own) if own != "unknown" else own
+        if own != "unknown" or any(map(is_column, keys)):
+            return _named(file, content, table, project, kind)
     try:
-        return _imported(checked, files)
+        return _imported(file, content, keys)
     except InputError as error:
-        checked.problems, is_damaged = [error.in_options(TYPED.get)], error.argument != "columns"
-        words: Any = error.advice.get("words")
-        if error.advice.get("scale") == PASS_FAIL and recognized(files) == "inspect":
-            table = _imported(checked, files, " --set scale=pass/fail", scale=PASS_FAIL)
-            checked.keys["scale"] = "pass/fail"
-            return table
-    try:
-        if not isinstance(files, Content):
+        refusal = error
+        if error.advice.get("scale") == PASS_FAIL and recognized(content) == "inspect":
+            return _imported(file, content, keys | {"scale": "pass/fail"})
+    flat = flat_table(content) if isinstance(content, Content) else None
+    if flat is not None or (refusal.argument == "columns" and isinstance(content, Content)):
+        return _named(file, content, flat or content.table(), project, kind)
+    words: Any = refusal.advice.get("words")
+    if not words:
+        raise refusal
+    file.format = recognized(content) or "table"
+    file.keys = {"format": file.format, **keys}
+    for word in words:
+        file.ask(f"words.{word}", refusal.in_options(TYPED.get), _MEANINGS)
+    return None
+
+
+def _said_kind(project: Project, columns: set[str]) -> str | None:
+    """Return whose table's columns, a verdict among them, a file has."""
+    for kind in TABLES[:2]:
+        names = {n: c for n, c in project.keys.get(kind, {}).items() if is_column(n) and c != OPEN}
+        if {*names} & {*_VERDICTS} and all({*parts_of(c)} <= columns for c in names.values()):
+            return kind
+    return None
+
+
+def _said(project: Project, kind: str | None, table: Table | None) -> dict[str, Any]:
+    """Return the keys that a project has for a file, of all tables and of its own."""
+    columns = None if table is None else {*table.columns}
+    shared = {
+        name: value
+        for name, value in project.keys.items()
+        if is_of_tables(name, value)
+        if name in _SHARED or columns is None or {*parts_of(value)} <= columns
+    }
+    own = project.keys.get(kind, {}) if kind else {}
+    keys: dict[str, Any] = {}
+    for name, value in (*shared.items(), *own.items()):
+        if isinstance(value, dict):
+            words = {word: meaning for word, meaning in value.items() if meaning != OPEN}
+            keys[name] = keys.get(name, {}) | words
+        elif value != OPEN and name != "file":
+            keys[name] = value
+    return keys
+
+
+def is_of_tables(name: str, value: object) -> bool:
+    """Whether a key above the tables of a project says how tables are read."""
+    is_name = is_column(name) and name not in _SETTINGS and not isinstance(value, dict)
+    return is_name or name in _SHARED
+
+
+def parts_of(column: Any) -> list[str]:
+    """Return the columns, one or several, that a key names."""
+    parts = column.split("+") if isinstance(column, str) else column
+    return [part.strip().lower() for part in parts]
+
+
+def table_of(file: FileCheck, table: Table, project: Project) -> Table:
+    """Return a table with its columns by our names, as commands read it."""
+    keys = {file.table: file.keys}
+    return Project(keys, project.path, project.text, project.typed).read((file.table, table))[0]
+
+
+def read_items(file: FileCheck, table: Table, item: Any = None) -> list[str] | None:
+    """Make a file the data of items, whose key may be that of the votes; return their ids."""
+    is_guess = file.kind != "items"
+    if is_guess:
+        kept = {n: c for n, c in file.keys.items() if n in ("item", "group") and c != OPEN}
+        keys = kept | ({"item": item} if {*parts_of(item or OPEN)} <= {*table.columns} else {})
+        keyed = read_table(table, [], columns=keys)
+        if keyed.height > _MOST_ROWS * len(keyed.values("item")):
             return None
-        if (flat := flat_table(files)) is not None:
-            return _guessed(checked, files, flat)
-        if words:
-            checked.format = recognized(files) or "table"
-            checked.keys, checked.missing = (
-                {"format": checked.format, "words": words},
-                {"words": _MEANINGS},
-            )
-            options = f"{_options([('words.', words)])} -o {unused('votes.parquet')}"
-            checked.command = f"btdagg import {shlex.quote(checked.source)}{options}"
-        return None if is_damaged else _guessed(checked, files, files.table())
-    except InputError as error:
-        checked.problems, checked.kind, checked.command = (
-            [error.in_options(TYPED.get)],
-            "unknown",
-            "",
+        table, file.kind, file.keys, file.problems, file.missing = keyed, "items", keys, [], {}
+        file.remarks.append(
+            "read as data of items, since no column is named like a vote, label or score; if one "
+            "is: --set votes.vote=COLUMN or --set labels.label=COLUMN"
         )
-        return None
+    table = with_item(table)
+    ids = table.collect(table.rows.select(NUMBER, as_text(table, "item").str.strip_chars()))
+    file.format = "btdagg"
+    file.facts = {"items": ids["item"].n_unique(), "columns": [*table.columns]}
+    twice = ids.filter(ids["item"].is_duplicated())
+    if twice.height:
+        same = twice.filter(pl.col("item") == twice["item"][0])[NUMBER]
+        file.problems.append(
+            f"item {twice['item'][0]!r} is there twice, in rows {same[0]} and {same[1]}; keep one "
+            "row of each item"
+        )
+    return ids["item"].unique(maintain_order=True).drop_nulls().to_list()
 
 
 def _facts_of_rows(table: Table) -> dict[str, Any]:
     return {"rows": table.height, "columns": [shown(name)[1:-1] for name in table.columns]}
 
 
-def _imported(check: FileCheck, files: Any, options: str = "", **how: Any) -> Table:
-    is_wide = not isinstance(how.get("columns", {}).get("criterion", ""), str)
-    reader = read_grades if is_wide or "scale" in how else read
-    imported = reader(files, **how)
+def _imported(file: FileCheck, content: Any, keys: dict[str, Any]) -> Table:
+    imported = Project({"votes": keys}).imported(content, keys.get("format"), "votes")
     score = imported.frame.get_column("score", default=None)
-    if (
-        "scale" not in how
-        and score is not None
-        and score.dtype.is_float()
-        and score.is_between(0, 1).all()
-    ):
-        imported, options = read_grades(files, scale=10, **how), f"{options} --set scale=x10"
-    forbid(
-        not imported.n_votes,
-        f"{check.source}: no vote could be read; reasons: {', '.join(imported.unread)}",
-    )
-    check.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
-    check.format, check.problems = imported.formats[0], []
-    check.remarks = [*imported.remarks, *check.remarks]
-    check.facts = {"missing": dict(imported.unread)}
-    check.facts |= {"left out:": [*imported.left_out]} if imported.left_out else {}
-    name = unused("votes.parquet" if check.kind == "votes" else "labels.csv")
-    check.command = f"btdagg import {shlex.quote(check.source)}{options} -o {name}"
-    check.keys = {"format": check.format, **({"scale": "x10"} if "scale=x10" in options else {})}
-    for name, columns in how.get("columns", {}).items():
-        check.keys["criteria" if name == "criterion" and isinstance(columns, dict) else name] = (
-            columns
-        )
-    check.keys |= {name: value for name, value in how.items() if name == "words" and value}
-    return Table(imported.frame, check.source)
+    are_shares = score is not None and score.dtype.is_float() and score.is_between(0, 1).all()
+    if "scale" not in keys and are_shares:
+        keys = keys | {"scale": "x10"}
+        imported = Project({"votes": keys}).imported(content, keys.get("format"), "votes")
+    reasons = ", ".join(imported.unread)
+    forbid(not imported.n_votes, f"{file.source}: no vote could be read; reasons: {reasons}")
+    file.kind = "votes" if imported.kind in ("votes", "grades") else "labels"
+    file.format, file.keys = imported.formats[0], {"format": imported.formats[0], **keys}
+    file.remarks = [*imported.remarks, *file.remarks]
+    file.facts = {"missing": dict(imported.unread)}
+    file.facts |= {"left out:": [*imported.left_out]} if imported.left_out else {}
+    name = unused("votes.parquet" if file.kind == "votes" else "labels.csv")
+    options = as_options({n: value for n, value in keys.items() if n != "format"})
+    parts = ("btdagg import", shlex.quote(file.source), options, f"-o {name}")
+    file.command = " ".join(filter(None, parts))
+    return Table(imported.frame, file.source)
 
 
-def unused(name: str) -> str:
-    """Return a name that no file has."""
-    return f"new_{name}" if os.path.exists(name) else name
-
-
-def _guessed(check: FileCheck, files: Content, table: Table) -> Table | None:
-    columns = table.columns
-    names = {
-        ours: next((name for name in (ours, *called.split()) if name in columns), None)
-        for ours, called in _CALLED.items()
+def _named(
+    file: FileCheck, content: Any, table: Table, project: Project, kind: str | None = None
+) -> Table | None:
+    """Read a table by the names of its columns and its words; ask for those that are unknown."""
+    is_ours = file.kind != "unknown"
+    names = _names_in(table, is_ours=is_ours)
+    kind = file.kind if is_ours else kind or _kind_by(names, file)
+    is_unknown = not is_ours and not any(names[name] for name in _VERDICTS)
+    said = _said(project, kind, table)
+    if is_unknown and not _has(table, said):
+        said = _said(project, None, table)  # the table of its kind is another file
+    chosen = [name for name in _VERDICTS if name in said]
+    names |= dict.fromkeys(_VERDICTS) if chosen else {}
+    said_columns = {name: column for name, column in said.items() if is_column(name)}
+    if not _has(table, said_columns):
+        file.kind, file.keys = str(kind), said_columns
+        return table_of(file, table, project)  # which says where an absent column is named
+    names |= said_columns
+    if kind == "labels" and not is_ours and not chosen:
+        names["label"] = names["label"] or names["vote"] or names["score"]
+    first = ("label",) if kind == "labels" else ("vote", "score")
+    verdict = next((name for name in (*chosen, *first, *_VERDICTS) if names.get(name)), None)
+    wide = said.get("criteria", {})
+    if not (wide or is_ours or verdict in ("vote", "label") or names["criterion"]):
+        wide = _scores_in(table)
+        if len(wide) == 1:
+            verdict, names["score"], wide = "score", *wide.values(), {}
+    if not is_ours:
+        file.format, file.facts = "table", _facts_of_rows(table)
+        one_column = len(table.columns) == 1 or table.columns[0].startswith("<")  # or a page
+        text = f"{file.source}: no commas between values in {shown(table.columns[0])}"
+        forbid(one_column and not (names["item"] and verdict), text)
+        if names["item"] and "response" in table.columns and not (verdict or wide):
+            file.kind, file.format = "responses", "btdagg"
+            return None
+        absent = [] if names["item"] else ["an item"]
+        absent += [] if verdict or wide else ["a vote, label or score"]
+        for name in absent:
+            key = "item" if name == "an item" else "label" if kind == "labels" else "vote"
+            problem = f"no column is named like {' or '.join(absent)}"
+            file.ask(
+                key,
+                f"{problem}; name it: {_COLUMNS[key]}",
+                f"which column of {listing(table.columns)} is it?",
+            )
+    if "item" not in said and names["item"]:
+        _ask_for_key(file, table, names)
+    if (verdict == "score" or wide) and not chosen:
+        if (words := _words_beside(table, names, wide)) and words[0] in _CALLED["vote"].split():
+            verdict, names["vote"], wide = "vote", words[0], {}
+        elif words:
+            scores = listing(wide.values() or [names["score"]])
+            problem = (
+                f"{scores} has one number where {listing(words)} has several words, or a number "
+                f"for each; which column has the verdicts? If it is {words[0]}: "
+                f"--set vote={words[0]}"
+            )
+            file.ask("vote", problem, f"which column of {listing(table.columns)} has the verdicts?")
+    unread = {*_VERDICTS} - {verdict}
+    file.keys |= {
+        name: column
+        for name, column in names.items()
+        if name not in file.missing and column not in (None, name) and name not in unread
+        if not (is_ours and name == "item" and column in ITEM_NAMES)
     }
+    file.keys |= {name: value for name, value in said.items() if name in _SHARED}
+    if verdict in ("vote", "label") and not wide and names[verdict]:
+        _ask_for_words(file, table, names, verdict, is_ours=is_ours)
+    if names["order"] and not (is_ours and names["order"] == "order"):
+        _ask_for_orders(file, table, names["order"])
+    if file.open_keys:
+        file.facts = file.facts or _facts_of_rows(table)
+        file.kind = str(kind) if verdict or wide else "unknown"
+        return table
+    file.kind = str(kind)
+    file.remarks = _not_used(
+        table, file.keys | wide, verdict or _verdict_in(table.columns, file.kind)
+    )
+    # Beside a score Phoenix says in the label that there is none, which an import reads.
+    are_plain = is_ours or not (wide or (verdict == "score" and "label" in table.columns))
+    are_plain &= is_ours or verdict != "score" or _are_grades(table, names["score"])
+    if are_plain and (is_ours or suffix_of(file.source) != ".json"):
+        file.facts = {}
+        return table_of(file, table, project)
+    return _imported(file, content, file.keys | ({"criteria": wide} if wide else {}))
+
+
+def _names_in(table: Table, *, is_ours: bool) -> dict[str, Any]:
+    """Return the column of each of our names, of a table of ours those names and the order."""
+    called = {ours: [ours, *names.split()] for ours, names in _CALLED.items()}
+    called["order"] += filter(_TURNED.search, table.columns)
+    if is_ours:
+        called = {ours: names if ours == "order" else [ours] for ours, names in called.items()}
+        called["item"] += ITEM_NAMES
+    columns = {re.sub(r"[\s-]+", "_", name): name for name in reversed(table.columns)}
+    columns |= {name: name for name in table.columns}
+    names: dict[str, Any] = {
+        ours: next((columns[name] for name in every if name in columns), None)
+        for ours, every in called.items()
+    }
+    if names["order"] and _TURNED.search(names["order"]):
+        names["order"] = names["order"] if 0 < len(_texts(table, names["order"])) <= 2 else None
     if names["group"] == names["item"]:
         names["group"] = None
     if not (names["system_a"] and names["system_b"]):
         names |= {"system_a": None, "system_b": None}
-    names["order"] = names["order"] or _turned(table)
-    if check.kind == "labels":  # as our columns say
-        names |= {"vote": None, "score": None}
-    if names["score"] == "value" and "name" in columns:
+    if names["score"] == "value" and "name" in table.columns:
         names["criterion"] = "name"
     if names["system_a"] == "generator_1":  # AlpacaEval's annotators are models
         names |= {"judge": names["rater"], "rater": None}
-    if not names["label"] and (names["rater"] or _OF_PEOPLE.search(os.path.basename(check.source))):
-        is_judged = names["judge"] is not None
-        names |= {} if is_judged else {"label": names["vote"], "vote": None}
-    verdict = next((name for name in _VERDICTS if names[name]), None)
-    wide = {} if verdict in ("vote", "label") or names["criterion"] else _scores_in(table)
-    if len(wide) == 1:
-        verdict, names["score"], wide = "score", *wide.values(), {}
-    check.format, check.facts, check.problems = "table", _facts_of_rows(table), []
-    words = _words_beside(table, names, wide) if verdict == "score" or wide else []
-    if words:
-        scores = listing(wide.values() if wide else [str(names["score"])])
-        check.problems = [
-            f"{scores} has one number where {listing(words)} has several words, or a number for "
-            f"each; which column has the verdicts? If it is {words[0]}: --set vote={words[0]}"
-        ]
-        verdict, wide = "score", {}
-        names[verdict] = "..."
-    if names["item"] is None or not (verdict or wide):
-        if len(columns) == 1 or columns[0].startswith("<"):  # another separator, or a page
-            raise InputError(f"{check.source}: no commas between values in {shown(columns[0])}")
-        if names["item"] and "response" in columns:
-            check.kind, check.format = "responses", "btdagg"
-            return None
-        missing = [] if names["item"] else ["an item"]
-        missing += [] if verdict or wide else ["a vote, label or score"]
-        check.problems = [f"no column is named like {' or '.join(missing)}"]
-        names |= dict.fromkeys((n for n in ("item", verdict or "vote") if not names[n]), "...")
-    is_key = not check.problems and _has_two_parts(table, names)
-    if is_key is None:
-        item, names["item"] = names["item"], "..."
-        check.problems = ["the model may be the author of the response, or the judge"]
-        check.missing["item"] = (
-            f'is model the author of the response (item = ["{item}", "model"]) or the judge '
-            f'(item = "{item}" and judge = "model")?'
-        )
-    wide_columns = {"criterion": wide} if wide else {}
-    other = {*_VERDICTS} - ({verdict or "vote"} if not wide else set())
-    mapping = {n: c for n, c in names.items() if c not in (None, n) and n not in other}
-    is_named = verdict in ("vote", "label")
-    meanings = _meanings(check, table, names, str(verdict)) if is_named else {}
-    orders = _orders(check, table, names["order"])
-    said = (("", mapping), ("criteria.", wide), ("words.", meanings), ("orders.", orders))
-    options = _options(said)
-    if check.problems:
-        check.kind = "unknown"
-        check.keys = mapping | {"words": meanings, "orders": orders, "criteria": wide}
-        asked = f"{'; '.join(check.problems)}: {_MEANINGS}"
-        found = f"which column of {listing(columns)} is it?"
-        unknown = {name: found for name, column in mapping.items() if column == OPEN}
-        orders_asked = f"{check.problems[-1]}: AB or BA"
-        check.missing = unknown | {"words": asked, "orders": orders_asked} | check.missing
-        name = unused("labels.csv" if verdict == "label" else "votes.parquet")
-        check.command = f"btdagg import {shlex.quote(check.source)}{options} -o {name}"
-        return None
-    check.remarks = _not_used(table, mapping | wide, str(verdict))
-    is_plain = (is_named and not meanings) or is_key
-    if is_plain and suffix_of(check.source) != ".json":
-        table = read_table(table, [], columns=mapping)
-        check.kind, check.facts, check.keys = _kind_of(table), {}, mapping
-        check.options = [text] if (text := _options([(f"{check.kind}.", mapping)]).strip()) else []
-        return table
-    return _imported(check, files, options, words=meanings, columns=mapping | wide_columns)
+    return names
 
 
-def _options(said: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    keys = ",".join(
-        f"{prefix}{_key(name)}={'+'.join(value) if isinstance(value, list) else value}"
-        for prefix, pairs in said
-        for name, value in pairs.items()
-    )
-    return f" --set {shlex.quote(keys)}" if keys else ""
+def _has(table: Table, keys: Mapping[str, Any]) -> bool:
+    columns = (column for name, column in keys.items() if is_column(name))
+    return all({*parts_of(column)} <= {*table.columns} for column in columns)
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[^,=\"]+", name) else f'"{name}"'
+def _kind_by(names: Mapping[str, Any], file: FileCheck) -> str:
+    are_people = names["rater"] or _OF_PEOPLE.search(os.path.basename(file.source))
+    if names["vote"] is None and names["score"] is None:
+        return "labels" if names["label"] else "votes"
+    is_labelled = are_people and not names["label"] and not names["judge"] and names["vote"]
+    return "labels" if is_labelled or (names["rater"] and not names["judge"]) else "votes"
 
 
-def _has_two_parts(table: Table, names: dict[str, Any]) -> bool | None:
-    # None if the column names a model, which may be the judge. The item is then the group.
-    units = ("item", "criterion", "judge", "rater", "sample", "order", "system_a", "system_b")
-    key = [name for unit in units if (name := names.get(unit))]
-    if names["item"] is None or "response" in table.columns:
-        return False
+def _are_grades(table: Table, column: str) -> bool:
+    """Whether all scores can be read as they are: numbers, not all of them shares."""
+    texts = _texts(table, column) - {""}
+    are_numbers = all(map(is_number, texts))
+    are_shares = are_numbers and all(0 <= float(text) <= 1 for text in texts) and len(texts) > 2
+    return {*texts} <= {*PASS_WORDS} or (are_numbers and not are_shares)
+
+
+def _ask_for_key(file: FileCheck, table: Table, names: dict[str, Any]) -> None:
+    """Make the item of two columns where one has several rows of a system each."""
+    key = [column for unit in _UNITS if (column := names[unit])]
     rows = table.frame.select(key)
-    if (names["sample"] is None and names["vote"]) or rows.height == rows.n_unique():
-        return False
+    is_whole = names["sample"] is None and names["vote"]
+    if is_whole or "response" in table.columns or rows.height == rows.n_unique():
+        return
     systems = [c for c in _SYSTEMS if c in table.columns and c not in key]
     systems = [c for c in systems if rows.height == table.frame.select(*key, c).n_unique()]
     if not systems:
-        return False
-    if systems[0] == "model" and not names["judge"] and not names["label"]:
-        return None
-    names["system"] = systems[0]
+        return
+    item, system = names["item"], systems[0]
+    if system == "model" and not names["judge"] and not names["label"]:
+        file.ask(
+            "item",
+            f"the model may be the author of the response (--set votes.item={item}+model), or the "
+            f"judge (--set votes.item={item},votes.judge=model)",
+            f'is model the author of the response (item = ["{item}", "model"]) or the judge '
+            f'(item = "{item}" and judge = "model")?',
+        )
+        return
     if "model" in table.columns and "model" not in systems and not names["judge"]:
-        every = [
-            table.frame.select(*of).n_unique()
-            for of in ([systems[0]], ["model"], [systems[0], "model"])
-        ]
-        names["judge"] = (
-            "model" if every[0] * every[1] == every[2] else None
-        )  # of all systems alike
-    names["group"] = names["group"] or (names["item"] if names["item"] != "item" else None)
-    names["item"] = [names["item"], systems[0]]
-    return True
+        sizes = [table.frame[name].n_unique() for name in (system, "model")]
+        is_of_all = sizes[0] * sizes[1] == table.frame.select(system, "model").n_unique()
+        names["judge"] = "model" if is_of_all else None
+    names["group"] = names["group"] or (item if item != "item" else None)
+    names |= {"system": system, "item": [item, system]}
 
 
 def _scores_in(table: Table) -> dict[str, str]:
@@ -401,78 +558,88 @@ def _scores_in(table: Table) -> dict[str, str]:
     return criteria
 
 
-def _meanings(
-    check: FileCheck, table: Table, names: Mapping[str, Any], verdict: str
-) -> dict[str, str]:
-    column = str(names[verdict])
-    words = table.values(column).drop_nulls().str.strip_chars().str.to_lowercase()
+def _ask_for_words(
+    file: FileCheck, table: Table, names: Mapping[str, Any], verdict: str, *, is_ours: bool
+) -> None:
+    """Give usual words their meaning, and ask for that of others."""
+    column, kind = str(names[verdict]), "labels" if verdict == "label" else "votes"
+    meanings = {word_of(word): meaning for word, meaning in file.keys.get("words", {}).items()}
     both = [names[name] for name in ("system_a", "system_b") if names[name]]
     systems = {word for name in both for word in _texts(table, name)}
-    words = words.unique(maintain_order=True)
-    words = words.filter(~words.is_in([*systems]))
-    check.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
+    texts = (text.strip().lower() for text in table.values(column).drop_nulls())
+    words = [text for text in dict.fromkeys(texts) if text and text not in systems]
     plain = {*map(word_of, words)}
-    is_grade = words.str.contains(r"^\d+(\.\d+)?$").all() and not plain <= _NUMBERS
-    is_grade &= plain != {"1", "2"}  # which may be places
-    if {*words} <= {*PASS_WORDS} or (is_grade and column in ("label", *_CALLED["label"].split())):
-        return {}
-    if len(words) > _MOST_WORDS and not check.problems:
-        check.problems = [f"{column} has {len(words)} different values, too many for verdicts"]
-        return {}
+    if "scale" in file.keys or (is_ours and not are_guessed(table, column, meanings)):
+        return
+    if not is_ours:
+        file.facts["words"] = {shown(word)[1:-1]: "" for word in words[:_MOST_WORDS]}
+        are_numbers = all(re.fullmatch(r"\d+(\.\d+)?", word) for word in words)
+        is_grade = are_numbers and not plain <= _NUMBERS and plain != {"1", "2"}  # places, perhaps
+        if {*words} <= {*PASS_WORDS} or (is_grade and verdict == "label"):
+            return
+        if len(words) > _MOST_WORDS + len(meanings):
+            text = f"{column} has {len(words)} different values, too many for verdicts"
+            file.ask(verdict, text, f"which column of {listing(table.columns)} has verdicts?")
+            return
     numbers = {word for word in plain if is_number(word)}
     # 0 and 1 without -1 may be the places of the responses; on a scale from -2 to 2 who knows.
     ours = _OWN | (_NUMBERS if "-1" in plain and numbers <= _NUMBERS else set())
-    open_words = [word for word in words if word_of(word) not in ours]
-    sure = USUAL_WORDS | (_PLACES if names["system_a"] == "generator_1" else {})
-    unknown = [word for word in open_words if word_of(word) not in sure]
-    if unknown and not check.problems:
-        kind = "labels" if verdict == "label" else "votes"
-        hint = ""
-        if plain <= {"0", "1"}:
-            hint = f"; if they are fail and pass, state it: --set {kind}.scale=pass/fail"
-        elif any(word.startswith("-") for word in numbers):
-            hint = "; if positive numbers say how far A is ahead, name the column margin"
-        elif not both and not numbers and {*map(sure.get, plain)} <= {None, "tie", "missing"}:
-            hint = NAMES_OF_SYSTEMS
-        check.problems = [f"unknown words {listing(unknown)} in {column}{hint}"]
-    return {word: sure.get(word_of(word), "...") for word in open_words}
+    sure = USUAL_WORDS | (_PLACES if names["system_a"] == "generator_1" else {}) | meanings
+    new = [word for word in words if word_of(word) not in {*ours, *meanings}]
+    unknown = [word for word in new if word_of(word) not in sure]
+    hint = ""
+    if plain <= {"0", "1"}:
+        hint = f"; if they are fail and pass, state it: --set {kind}.scale=pass/fail"
+    elif any(word.startswith("-") for word in numbers):
+        hint = "; if positive numbers say how far A is ahead, name the column margin"
+    elif not both and not numbers and {*map(sure.get, plain)} <= {None, "tie", "missing"}:
+        hint = NAMES_OF_SYSTEMS
+    problem = f"unknown words {listing(unknown)} in {column}{hint}"
+    for word in new:
+        if word in unknown:
+            file.ask(f"words.{word}", problem, f"{problem}: {_MEANINGS}")
+        else:
+            file.keys.setdefault("words", {})[word] = sure[word_of(word)]
+
+
+def _ask_for_orders(file: FileCheck, table: Table, column: str) -> None:
+    said = {word_of(word) for word in file.keys.get("orders", {})} | {"ab", "ba"}
+    words = table.values(column).drop_nulls().str.strip_chars().unique().sort().to_list()
+    unknown = [word for word in words if word_of(word) not in said]
+    problem = (
+        f"the words {listing(unknown)} in {column} are not AB or BA; if A is who was shown first, "
+        "also set words.a=first,words.b=second"
+    )
+    for word in unknown if len(unknown) <= _MOST_WORDS else ():
+        file.ask(f"orders.{word}", problem, f"{problem}: AB or BA")
+
+
+def _words_beside(table: Table, names: Mapping[str, Any], wide: Mapping[str, str]) -> list[str]:
+    """Return columns of words where a score has one number for all words, or one for each."""
+    columns = (column for name, column in names.items() if column and name not in ("vote", "label"))
+    used = {part for column in columns for part in parts_of(column)} | {*wide.values(), *_SYSTEMS}
+    texts = {name: _texts(table, name) - {""} for name in table.columns if name not in used}
+    worded = [name for name, own in texts.items() if _are_words(own)]
+    parts = table.partition([names["criterion"]]) if names["criterion"] and not wide else []
+    beside: list[str] = []
+    for _, part in parts or [((), table)]:
+        for score in wide.values() or [names["score"]]:
+            stem = re.sub("[./_ ]?(score|value)$", "", score) if wide else ""
+            is_constant = len(_texts(part, score) - {""}) < 2
+            beside += [
+                name
+                for name in worded
+                if name.startswith(stem) and len(_texts(part, name) - {""}) > 1
+                if is_constant or _is_code(part, score, name)
+            ]
+    return [*dict.fromkeys(beside)]
 
 
 def _texts(table: Table, column: str) -> set[str]:
     return {text.strip().lower() for text in table.values(column).drop_nulls()}
 
 
-def _turned(table: Table) -> str | None:
-    """Return a column that may say which responses were shown in the other order."""
-    names = (name for name in table.columns if _TURNED.search(name))
-    return next((name for name in names if 0 < len(_texts(table, name)) <= 2), None)
-
-
-def _words_beside(table: Table, names: Mapping[str, Any], wide: Mapping[str, str]) -> list[str]:
-    """Return columns of several words where a score has one number, or a number for each word."""
-    used = {column for name, column in names.items() if name not in ("vote", "label")}
-    used |= {*wide.values(), *_SYSTEMS}
-    worded = [
-        name for name in table.columns if name not in used and _are_words(_texts(table, name))
-    ]
-    parts = table.partition([names["criterion"]]) if names["criterion"] and not wide else []
-    beside: list[str] = []
-    for _, part in parts or [((), table)]:
-        for score in wide.values() or [names["score"]]:
-            stem = re.sub("[./_ ]?(score|value)$", "", score) if wide else ""
-            of_score = [name for name in worded if name.startswith(stem)]
-            is_constant = len(_texts(part, score) - {""}) < 2
-            beside += [
-                name
-                for name in of_score
-                if len(_texts(part, name) - {""}) > 1
-                and (is_constant or _is_code(part, score, name))
-            ]
-    return [*dict.fromkeys(beside)]
-
-
 def _are_words(texts: set[str]) -> bool:
-    texts = texts - {""}
     are_few = 1 < len(texts) <= _MOST_WORDS and max(map(len, texts)) <= _LONGEST
     return are_few and not all(map(is_number, texts))
 
@@ -482,54 +649,31 @@ def _is_code(table: Table, score: str, words: str) -> bool:
     if not {*_texts(table, words)} - {""} <= {*USUAL_WORDS, *_OWN}:
         return False
     pairs = table.frame.select(score, words).drop_nulls().unique()
-    return pairs.height == pairs[score].n_unique() == pairs[words].n_unique()
+    return bool(pairs.height == pairs[score].n_unique() == pairs[words].n_unique())
 
 
-def _is_open(table: Table) -> bool:
-    """Whether a table with our columns leaves open what they mean."""
-    columns = {*table.columns}
-    verdict = next((name for name in ("vote", "label") if name in columns), None)
-    if verdict is not None and are_guessed(table, verdict):
-        return True
-    of_orders = columns.intersection(_CALLED["order"].split())
-    if "order" not in columns and (of_orders or _turned(table)):
-        return True
-    names = {name: name if name in columns else None for name in _CALLED}
-    return verdict is None and "score" in columns and bool(_words_beside(table, names, {}))
-
-
-def _verdict_in(table: Table, kind: str) -> str:
+def _verdict_in(columns: Iterable[str], kind: str) -> str:
     names = LABEL_COLUMNS if kind == "labels" else VOTE_COLUMNS
-    return next((name for name in names if name in table.columns), "vote")
+    return next((name for name in names if name in columns), "vote")
 
 
 def _not_used(table: Table, named: Mapping[str, Any], verdict: str) -> list[str]:
     """Name the columns that are left out, those with numbers first."""
-    used = {part for column in named.values() for part in ([column], column)[type(column) is list]}
+    used = {
+        part for column in named.values() if type(column) is not dict for part in parts_of(column)
+    }
     used |= {*ITEM_NAMES} if {"item"}.isdisjoint({*table.columns, *named}) else set()
     others = {*_VERDICTS, "grade"} - {verdict}
-    unused = [
+    unused_columns = [
         name
         for name in table.columns
-        if name not in {*used, *_IMPORTED} and (name in others or not is_column(name))
+        if name not in {*used, "format", "turn"} and (name in others or not is_column(name))
     ]
     are_numbers = {
-        name for name in unused[:_MANY] if all(map(is_number, _texts(table, name) - {""}))
+        name for name in unused_columns[:_MANY] if all(map(is_number, _texts(table, name) - {""}))
     }
-    unused.sort(key=lambda name: name not in are_numbers)
-    return [f"not used: {listing(unused)}"] * bool(unused)
-
-
-def _orders(check: FileCheck, table: Table, column: str | None) -> dict[str, str]:
-    words = [] if column is None else table.values(column).drop_nulls().unique().to_list()
-    unknown = sorted(word for word in words if word.strip().upper() not in ("AB", "BA"))
-    if not unknown or len(unknown) > _MOST_WORDS:
-        return {}
-    check.problems += [
-        f"the words {listing(unknown)} in {column} are not AB or BA; if A is who was shown first, "
-        "also set words.a=first,words.b=second"
-    ]
-    return dict.fromkeys(unknown, "...")
+    unused_columns.sort(key=lambda name: name not in are_numbers)
+    return [f"not used: {listing(unused_columns)}"] * bool(unused_columns)
 
 
 def _sentence(name: str, value: Any) -> str:

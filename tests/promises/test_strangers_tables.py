@@ -263,7 +263,7 @@ def test_only_0_and_1_are_not_taken_for_a_tie_and_a(folder, cli, column):
     rows = [(f"x{n}", n % 2) for n in range(24)]
     (folder / "v.csv").write_text(rows_of(("item", column), rows))
     text = asked(cli, "v.csv")
-    assert "words.0=...,words.1=..." in text
+    assert f"--set {column}s.words.0=...,{column}s.words.1=..." in text
     assert f"{column}s.scale=pass/fail" in text
     (folder / "v.csv").write_text(rows_of(("item", column), [*rows, ("x24", -1)]))
     assert checked(cli, "v.csv")[0] == 0
@@ -320,7 +320,8 @@ def test_a_column_that_may_say_the_order_is_asked_about(folder, cli, name, verdi
     rows = [(item, vote, ("False", "True")[n % 2]) for n, (item, vote) in enumerate(VOTES)]
     (folder / "v.csv").write_text(rows_of(("item", verdict, name), rows))
     text = asked(cli, "v.csv")
-    assert f"order={name.lower()},orders.False=...,orders.True=..." in text
+    assert f"the words False, True in {name.lower()} are not AB or BA" in text
+    assert "--set votes.orders.False=...,votes.orders.True=..." in text
     assert "words.a=first,words.b=second" in text
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial, reduce
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +19,7 @@ from btdagg._util.validation import (
     unmasked,
 )
 from btdagg.remarks import Remark
+from btdagg.votes.ids import like_ids
 from btdagg.votes.items import Draw, Items
 from btdagg.votes.labels import Labels, rater_remarks
 from btdagg.votes.scale import PAIRS, require_alike
@@ -256,7 +253,7 @@ def _remarks_on_join(items: Items, labels: Labels) -> list[Remark]:
         names = pl.Series(items.ids.tolist()).cast(pl.String)
         absent = labels.frame["item"].cast(pl.String)
         absent = absent.filter(~absent.is_in(names.implode()))
-        similar = _like_ids(names.filter(~pl.Series(items.is_labelled)).to_list(), absent.to_list())
+        similar = like_ids(names.filter(~pl.Series(items.is_labelled)).to_list(), absent.to_list())
         about += [] if similar is None else [similar]
     n_alone = 0 if items.group is None else int((items.group == items.unit_names).sum())
     if 0 < n_alone < len(items):
@@ -304,39 +301,8 @@ def _why_no_label(items: Items, labels: Labels) -> str:
         f"no item has both votes and a label: the first item of the votes is {voted}, that of "
         f"{labels.source} is item {labels.frame['item'][0]!r}"
     )
-    alike = _like_ids(items.ids.tolist(), labels.frame["item"].to_list())
+    alike = like_ids(items.ids.tolist(), labels.frame["item"].to_list())
     return text if alike is None else f"{text}; {alike}"
-
-
-_MANY = 100_000  # ids that are looked at
-# Forms that do not show a difference of two ids, by its name.
-_FORMS: dict[str, Callable[[str], str]] = {
-    "the Unicode form of their letters (NFC or NFD)": partial(unicodedata.normalize, "NFKC"),
-    "case": str.casefold,
-    "blanks": lambda text: re.sub(r"\s+", "", text),
-    "invisible characters": lambda text: "".join(
-        sign for sign in text if unicodedata.category(sign) not in ("Cf", "Cc")
-    ),
-    "leading zeros": lambda text: re.sub(r"(?<![\d.])0+(?=\d)", "", text),
-    "a decimal point": lambda text: re.sub(r"^(\d+)\.0+$", r"\1", text),
-}
-
-
-def _like_ids(voted: Iterable[Any], labelled: Iterable[Any]) -> Remark | None:
-    """Say how ids of votes and of labels, none of which match, differ in what is hard to see."""
-
-    def plain(text: str) -> str:
-        return reduce(lambda form, simpler: simpler(form), _FORMS.values(), text)
-
-    names = {plain(str(name)): str(name) for name in islice(voted, _MANY)}
-    pairs = ((names.get(plain(str(name))), str(name)) for name in labelled)
-    found = [(first, second) for first, second in pairs if first is not None]
-    if not found:
-        return None
-    first, second = found[0]
-    how = [name for name, form in _FORMS.items() if form(first) == form(second)]
-    kind = how[0] if how else "how they are written"
-    return remarks.similar_ids(len(found), kind, first, second)
 
 
 def _least_probability(labels: Labels) -> float | None:
