@@ -355,6 +355,8 @@ class Items(Readable):
             values = self.column(name)
             if values is None:
                 raise InputError(argument=fact, got=name, expected="a column of the votes")
+            if name == "task":  # which is an empty text where it is missing
+                values = values.replace("", None)
             if values.null_count():
                 item = self.ids[values.is_null().to_numpy()].tolist()[0]
                 raise InputError(

@@ -127,31 +127,24 @@ def _places(counted: Items, labels: Labels, rows: pl.DataFrame) -> pl.Series:
     """Return the number of the label's row of each item, or null."""
     n_labels, is_integer = len(labels.frame), counted.ids.dtype.kind in "iu"
     is_text = is_integer != rows["item"].dtype.is_integer()
-    ids = counted.ids if is_integer else [*map(str, counted.ids)]
-    tasks = counted.column("task") if "task" in rows.columns else None
-    keys = [
-        pl.DataFrame(
-            {"item": _names(pl.Series(ids, dtype=None if is_integer else pl.String), is_text)}
-        )
-    ]
-    keys.append(pl.DataFrame({"item": _names(rows["item"], is_text)}))
-    of_votes = tasks if tasks is not None else counted.facts.get("task")
-    twice = keys[0] if of_votes is None else keys[0].with_columns(task=pl.Series([*of_votes]))
-    text = "ids has an item twice, expected every item once"
-    forbid(twice.is_duplicated().any(), text, "ids")
-    if tasks is not None:
-        keys = [
-            key.with_columns(task=pl.Series(of.to_list(), dtype=pl.String))
-            for key, of in zip(keys, (tasks, rows["task"]), strict=True)
-        ]
-    is_repeated = keys[1][:n_labels].is_duplicated()
+    kind = None if is_integer else pl.String
+    ids = pl.Series(counted.ids if is_integer else [*map(str, counted.ids)], dtype=kind)
+    voted, named = (pl.DataFrame({"item": _names(of, is_text)}) for of in (ids, rows["item"]))
+    tasks = pl.Series("task", counted.facts.get("task", []), dtype=pl.String)
+    is_twice = voted.hstack([tasks] if len(tasks) else []).is_duplicated().any()
+    forbid(is_twice, "ids has an item twice, expected every item once", "ids")
+    of_votes = counted.column("task") if "task" in rows.columns else None
+    if of_votes is not None:
+        voted, named = voted.with_columns(task=of_votes), named.with_columns(rows["task"])
+    is_repeated = named[:n_labels].is_duplicated()
     if is_repeated.any():
-        item = keys[1].filter(is_repeated.extend_constant(False, len(rows) - n_labels))["item"][0]
+        item = named[:n_labels].filter(is_repeated)["item"][0]
         raise InputError(
             f"{labels.source}: item {item!r} has labels in several tasks; filter by task first"
         )
-    named = keys[1].with_row_index("place").unique(keys[1].columns, keep="first")
-    return keys[0].join(named, on=keys[1].columns, how="left", maintain_order="left")["place"]
+    key = named.columns
+    named = named.with_row_index("place").unique(key, keep="first")
+    return voted.join(named, on=key, how="left", maintain_order="left")["place"]
 
 
 def _groups_and_units(items: Items, rows: pl.DataFrame, source: str) -> tuple[Any, Any]:
