@@ -101,7 +101,9 @@ _FACTOR = re.compile("x[0-9]{1,3}")
 _FOREIGN = {"format", "scorer", *_MAPPINGS[2:]}  # a table with one of these is imported
 
 # Typed keys. In double quotes all is text: "" is a quote, and one that ends nothing is as well.
-_QUOTED = r'"(?:""|"(?!\s*(?:[=,]|\Z))|[^"])*+"(?=\s*(?:[=,]|\Z))'
+_DOUBLED = r'"(?:""|"(?!\s*(?:[=,]|\Z))|[^"])*+"(?=\s*(?:[=,]|\Z))'
+# Where nobody doubled them, quotes end before the first = or comma.
+_QUOTED = rf'(?:{_DOUBLED}|"(?s:.*?)"(?=\s*(?:[=,]|\Z)))'
 _MAPPED = rf"(?:\w+\.)?(?:{'|'.join(_MAPPINGS)}|scale)\."
 # A comma before KEY= divides keys; any other is a part of the text.
 _COMMA = re.compile(
@@ -622,8 +624,9 @@ def _join(items: Table, tables: list[Table], described: Sequence[int]) -> None:
 
 
 def _unquoted(text: str) -> str:
-    is_quoted = re.fullmatch(_QUOTED, text) is not None
-    return text[1:-1].replace('""', '"') if is_quoted else text.strip()
+    if re.fullmatch(_DOUBLED, text):
+        return text[1:-1].replace('""', '"')
+    return text[1:-1] if re.fullmatch(_QUOTED, text) else text.strip()
 
 
 def _typed_keys(text: str) -> Iterator[tuple[list[str], str]]:

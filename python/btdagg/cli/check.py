@@ -15,7 +15,6 @@ from btdagg._util.errors import InputError
 from btdagg._util.files import read_whole, replace_file
 from btdagg._util.outputs import require_no_link
 from btdagg.cli.common import Json, ProjectOption, note, print_json, say, say_in_words
-from btdagg.project import FILE, Project, needs_a_name
 
 if TYPE_CHECKING:
     from btdagg.check import Check
@@ -57,6 +56,7 @@ def check(
     Example: btdagg check votes.csv labels.csv
     """
     from btdagg.check import check as look
+    from btdagg.project import FILE, Project, needs_a_name
 
     typed = reading.typed
     named = typed.named_project

@@ -377,35 +377,3 @@ def counts_of(
 ) -> NDArray[Any]:
     """Return columns of counts as an array with a row for each item."""
     return frame.select(*columns).to_numpy(order="c")
-
-
-def facts_of(
-    votes: Any, ids: NDArray[Any], columns: Sequence[str], required: Sequence[str] = ()
-) -> pl.DataFrame:
-    """Return what columns of the votes, one value for each item, say of items: text or null."""
-    rows = pl.DataFrame({"item": ids.tolist()})
-    for name in dict.fromkeys(columns):
-        forbid(
-            name == "item",
-            f"{votes.source}: column item has the ids of items, expected a column that "
-            "describes items",
-        )
-        value = pl.col(name).cast(pl.String)
-        values = votes.collect(votes.data.lazy().select("item", value).unique(maintain_order=True))
-        values = values.drop_nulls()
-        twice = values.filter(values["item"].is_duplicated())
-        if twice.height:
-            item = twice["item"][0]
-            first, second = twice.filter(pl.col("item") == item)[name].sort()[:2]
-            raise InputError(
-                f"{votes.source}, column {name}: item {item!r} has {first!r} and {second!r}, "
-                "expected a column of items, with one value for all votes of an item"
-            )
-        rows = rows.join(values, on="item", how="left", maintain_order="left")
-        if name in required and rows[name].null_count():
-            item = rows["item"][int(rows[name].is_null().arg_true()[0])]
-            raise InputError(
-                f"{votes.source}: item {item!r} has no {name}, expected one for every item, "
-                "labelled or not"
-            )
-    return rows
