@@ -143,6 +143,18 @@ def test_what_is_no_vote_is_refused_and_not_read_as_another(text):
     assert error_of(read_votes, {"item": ["x", "x"], "vote": ["1", text]}).row == 2
 
 
+def test_a_name_of_another_rows_system_is_blamed_where_it_names_none():
+    rows = {
+        "item": ["q", "q", "r", "r"],
+        "vote": ["new", "old", "new", "new"],
+        "system_a": ["new", "new", "old", "old"],
+        "system_b": ["old", "old", "mid", "mid"],
+    }
+    error = error_of(read_votes, rows)
+    assert (error.row, error.got) == (3, "new")
+    assert "'new' in 2 rows" in str(error)
+
+
 def test_words_beside_counts_are_refused():
     rows = {"item": ["x"], "minus": [1], "tie": [0], "plus": [2]}
     assert "no column 'vote'" in str(error_of(read_votes, rows, words={"draw": "tie"}))

@@ -220,7 +220,7 @@ def _points_in(table: Table, column: str, words: Mapping[str, object] | None) ->
             points.add(float(_PASSES.get(meaning, meaning)))
         except ValueError:
             if meaning != MISSING:
-                row = table.texts(column).filter(pl.col("text") == text)[NUMBER][0]
+                row = table.sizes_of(column, [text])[NUMBER][0]
                 expected = "a number, or a {advice} that has it"
                 raise table.error(row, column, expected, {"scale": None}) from None
     return sorted(points)

@@ -105,16 +105,16 @@ class Table(Readable):
         return self.collect(rows.group_by(column).agg(pl.col(PLACE).min()).sort(PLACE))[column]
 
     def texts(self, column: str) -> pl.DataFrame:
-        """Return the different texts of a column, in order of first appearance.
+        """Return the different texts of a column, in alphabetical order.
 
-        Columns are `value`, as it is, `text`, without blanks around it and in lower case, `rows`,
-        their number, and the number of the first of these.
+        Columns are `value`, as it is, `text`, without blanks around it and in lower case, and
+        `rows`, their number.
         """
         if column not in self._texts:
-            text = as_text(self, column).str.strip_chars().str.to_lowercase()
-            sizes = pl.len().alias("rows"), pl.col(NUMBER).min()
-            rows = self.rows.group_by(pl.col(column).alias("value"), text.alias("text")).agg(*sizes)
-            self._texts[column] = self.collect(rows).sort(NUMBER)
+            text = as_text(self, column).str.strip_chars().str.to_lowercase().alias("text")
+            rows = self.data.lazy().group_by(column).agg(pl.len().alias("rows"))
+            different = self.collect(rows).select(pl.col(column).alias("value"), text, "rows")
+            self._texts[column] = different.sort("text", "value")
         return self._texts[column]
 
     @cached_property
@@ -209,6 +209,15 @@ class Table(Readable):
             expected=expected,
             advice=advice,
         )
+
+    def sizes_of(
+        self, column: str, texts: Sequence[str], rows: pl.Expr | None = None
+    ) -> pl.DataFrame:
+        """Return some of `texts` in some rows: `text`, their number `len` and the first of them."""
+        text = as_text(self, column).str.strip_chars().str.to_lowercase().alias("text")
+        is_bad = text.is_in([*texts]) & (pl.lit(True) if rows is None else rows)
+        sizes = self.rows.filter(is_bad).group_by(text).agg(pl.len(), pl.col(NUMBER).min())
+        return self.collect(sizes).sort("len", "text", descending=[True, False])
 
     def _schema(self) -> Mapping[str, pl.DataType]:
         return self.data.collect_schema()

@@ -111,7 +111,7 @@ def verdicts_on(
         require(table, ["order"] if shown else [])
         fault = None
         if unknown and strict:
-            fault = _unknown_words(table, column, scale, words, unknown, systems)
+            fault = _unknown_words(table, column, scale, words, systems, (value, unknown))
         if shown:
             is_of_side = _word_in(table, column).is_in([word_of(word) for word in shown])
             is_turned = as_text(table, "order").str.strip_chars().str.to_uppercase() == "BA"
@@ -212,23 +212,22 @@ def _unknown_words(
     column: str,
     scale: Scale,
     words: Mapping[str, object] | None,
-    unknown: Sequence[str],
     systems: Sequence[str],
+    read: tuple[pl.Expr, Sequence[str]],
 ) -> Fault:
     """Return the first row with an unknown word, and its error, which says how to read it."""
-    texts = table.texts(column)
-    bad = texts.filter(pl.col("text").is_in([*unknown]))
-    row = bad[NUMBER][0]
+    value, unknown = read
+    bad = table.sizes_of(column, unknown, value.is_null())
+    row = int(bad[NUMBER].to_numpy().min())
     advice: dict[str, Any] = {}
     if scale != PAIRS:
         return row, table.error(row, column, f"{listed(scale.points)}, or nothing")
     expected = "-1, 0, 1 or A, tie, B"
     expected = f"{listing([*map(word_of, words)])} or {expected}" if words else expected
     numbers: dict[str, int] = {}
-    bad = bad.sort("rows", "text", descending=[True, False])
-    for text, n in bad.select("text", "rows").iter_rows():
+    for text, n in bad.select("text", "len").iter_rows():
         numbers[word_of(text)] = numbers.get(word_of(text), 0) + n
-    every = {*texts["text"].drop_nulls()} - {""}
+    every = {*table.texts(column)["text"].drop_nulls()} - {""}
     are_grades = every <= {*PASS_WORDS} or all(re.fullmatch(r"[+-]?[\d.]+", w) for w in every)
     if max(map(len, numbers)) > _LONGEST:
         advice = {"columns": {"answer": "..."}}
