@@ -342,7 +342,7 @@ def test_items_of_grades_keep_the_system_of_each_response():
 def test_covariates_of_other_rows_are_not_those_of_the_items():
     data = DATA["integers"]
     items = data.tables[0].items(data.tables[1])
-    x = pd.Series(np.arange(60.0), index=items.ids)
+    x = pd.Series(np.arange(60.0), index=pd.Index(items.ids, name="item"))
     expected = btdagg.calibrate(items, covariates={"x": x.to_numpy()}).model
     for of_items in (x, x.sample(frac=1, random_state=0)):
         for given in ({"x": of_items}, of_items.to_frame("x")):
@@ -394,3 +394,34 @@ def test_covariates_beside_tables_are_matched_by_id(question):
     assert question(*DATA["text"].tables, covariates={"x": x[::-1]}) == expected
     with refused("covariates", got="ndarray"):
         question(*DATA["text"].tables, covariates={"x": x.to_numpy()})
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("argument", ["weights", "groups", "probabilities", "covariates"])
+def test_numbers_of_rows_are_not_taken_for_ids_that_are_numbers(argument, shift):
+    # The index of a column of a plain frame is 0, 1, 2 ..., and so may be ids, in another order.
+    truth = np.tile([1, -1, 0, 1, -1], 8)
+    labels = pd.DataFrame({"item": np.arange(40) + shift, "label": truth}).iloc[::-1]
+    labels = labels.reset_index(drop=True).assign(value=np.linspace(0.2, 0.9, 40))
+    rows = {"item": np.repeat(np.arange(40) + shift, 4), "vote": np.repeat(truth, 4)}
+    rows["vote"][::5] = 0
+    votes, how = btdagg.read_votes(rows), {}
+    question = btdagg.estimate if argument == "probabilities" else btdagg.calibrate
+    if argument == "groups":
+        question, how = btdagg.certify, {"agreement": 0.6}
+        labels["value"] = [f"g{n // 2}" for n in range(40)]
+    column = ["value"] if argument == "covariates" else "value"
+    with refused(argument):
+        question(votes, labels, **{argument: labels[column]}, **how)
+    if question is btdagg.calibrate:
+        with refused(argument):
+            items = votes.items(btdagg.read_labels(labels))
+            question(items, **{argument: labels[column]}, **how)
+    question(votes, labels, **{argument: labels.set_index("item")[column]}, **how)
+
+
+def test_ratings_of_items_without_a_label_are_none():
+    votes = btdagg.read_votes({"item": ["a", "b", "c"], "vote": ["A", "B", "A"]})
+    rows = {"item": ["a", "a", "b"], "label": ["A", "B", "B"], "rater": ["x", "y", "x"]}
+    items = votes.items(btdagg.read_labels(rows))
+    assert items.facts.ratings.tolist() == [[1, 0, 1], [1, 0, 0], [0, 0, 0]]

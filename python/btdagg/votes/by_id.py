@@ -23,18 +23,17 @@ from btdagg._util.validation import (
     same_length,
 )
 from btdagg.votes.facts import Confidences
+from btdagg.votes.ids import ID_COLUMNS, has_index, index_has_ids
 from btdagg.votes.items import Items
 from btdagg.votes.join import with_labels
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
-from btdagg.votes.schema import ITEM_NAMES
 from btdagg.votes.table import Table
 from btdagg.votes.votes import read_votes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_IDS = {"item", *ITEM_NAMES}
 _DRAWN: dict[str, Any] = {  # arguments that are fields of a `Draw`, and how they are read
     "probabilities": applied(as_losses, name="probabilities", shape="(n,)"),
     "units": applied(as_names, name="units"),
@@ -243,16 +242,13 @@ def counts_and_sides(
 def _is_indexed(values: Any) -> bool:
     """Whether ids are in an index of pandas, and in no column."""
     names = _columns(values)
-    return hasattr(getattr(values, "index", None), "equals") and names.isdisjoint(_IDS)
+    return has_index(values) and names.isdisjoint(ID_COLUMNS)
 
 
 def _has_ids(values: Any) -> bool:
     if not _is_indexed(values):
-        return not _columns(values).isdisjoint(_IDS)
-    # An index of integers without a name is, or was, that of row numbers.
-    index = values.index
-    names = {str(name).strip().lower() for name in index.names}
-    return not names.isdisjoint(_IDS) or (index.nlevels == 1 and index.dtype.kind not in "biufMm")
+        return not _columns(values).isdisjoint(ID_COLUMNS)
+    return index_has_ids(values.index)
 
 
 def _columns(values: Any) -> set[str]:

@@ -166,14 +166,19 @@ class Facts(Mapping[str, Any]):
 
     @property
     def ratings(self) -> NDArray[np.int64] | None:
-        """How many raters gave an item each label, (n, K); zeros where only their mean is known."""
+        """How many raters gave an item each label, (n, K); zeros where that is not known."""
         if self._label_rows is None or RATERS not in self._label_rows.columns:
             return None
-        given = shares_in(self._label_rows) * self._label_rows[RATERS].to_numpy()[:, None]
+        has_label = self._label_rows[RATERS].is_not_null().to_numpy()
+        labelled = self._label_rows.filter(has_label)
+        if not len(labelled):
+            return None
+        given = shares_in(labelled) * labelled[RATERS].to_numpy()[:, None]
         whole = np.rint(given)
         # Whose mean is known alone, and lies between points: who said what is not.
         whole[np.abs(whole - given).max(axis=1) > _ROUNDING] = 0
-        ratings: NDArray[np.int64] = whole.astype(np.int64)
+        ratings = np.zeros((len(has_label), whole.shape[1]), dtype=np.int64)
+        ratings[has_label] = whole
         return ratings
 
 

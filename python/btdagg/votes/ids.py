@@ -1,4 +1,4 @@
-"""Ids that look alike but differ."""
+"""Ids of items: columns and indexes that have them, and ids that look alike but differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 
 from btdagg import remarks
 from btdagg.remarks import Remark
+from btdagg.votes.schema import ITEM
 
+ID_COLUMNS = {"item", *ITEM.names}
 _MANY = 100_000  # ids that are looked at
 _FORMS: dict[str, Callable[[str], str]] = {
     "the Unicode form of their letters (NFC or NFD)": partial(unicodedata.normalize, "NFKC"),
@@ -24,6 +26,21 @@ _FORMS: dict[str, Callable[[str], str]] = {
     "a decimal point": lambda text: re.sub(r"^(\d+)\.0+$", r"\1", text),
 }
 """Forms of ids that do not show a difference, by its name."""
+
+
+def has_index(values: Any) -> bool:
+    """Whether values have an index of pandas."""
+    return hasattr(getattr(values, "index", None), "equals")
+
+
+def index_has_ids(index: Any) -> bool:
+    """Whether an index of pandas has ids: it is called `item`, `id` or `item_id`, or holds texts.
+
+    An index of numbers without such a name is, or was, that of row numbers.
+    """
+    names = {str(name).strip().lower() for name in index.names}
+    is_text = index.nlevels == 1 and index.dtype.kind not in "biufMm"
+    return not names.isdisjoint(ID_COLUMNS) or is_text
 
 
 def like_ids(ids: Iterable[Any], others: Iterable[Any] | None = None) -> Remark | None:

@@ -24,6 +24,7 @@ from btdagg._util.validation import (
 )
 from btdagg.remarks import as_remarks, code_of
 from btdagg.votes.facts import Confidences, Facts, are_no_labels, no_labels, rows_of
+from btdagg.votes.ids import has_index, index_has_ids
 from btdagg.votes.labels import rater_remarks
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale
@@ -433,16 +434,18 @@ class Items(Readable):
         if values is None or not self.has_ids:
             return values
         index: Any = getattr(values, "index", None)
-        if hasattr(index, "equals"):
+        if has_index(values) and index_has_ids(index):
             row_of = {str(item): row for row, item in enumerate(index)}
             ids = [*map(str, self.ids.tolist())]
             if len(row_of) == len(index) and len({*ids}) == len(ids) and {*ids} <= {*row_of}:
                 return values.iloc[[row_of[item] for item in ids]]
-        elif not is_series(values) and not is_table:
+        elif not has_index(values) and not is_series(values) and not is_table:
             return values
         expected = (
-            "a series with the ids of the items in its index, or a column of the votes or labels, "
-            "since the votes have ids; arrays in the order of items.ids go with "
+            "a series with the ids of the items in its index, such as "
+            'frame.set_index("item")["weight"], or a column of the votes or labels, since the '
+            "votes have ids; an index of numbers has to be called item, or it may be that of rows; "
+            "arrays in the order of items.ids go with "
             "items = btdagg.read_votes(frame).items(labels)"
         )
         raise InputError(argument=name, got=type(values).__name__, expected=expected)

@@ -70,7 +70,7 @@ def join(counted: Items, labels: Labels, *, drawn: bool = False) -> Items:
     about: list[Remark] = []
     if not has_votes.all():
         n_empty = int((~has_votes & ~_of_tasks(everything, bare)).sum())
-        about.append(remarks.unreadable_items(n_empty))
+        about += [remarks.unreadable_items(n_empty)] if n_empty else []
     if bare:
         about.append(remarks.tasks_without_labels(bare))
         kept = ~_of_tasks(counted, bare)
