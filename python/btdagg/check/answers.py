@@ -16,8 +16,7 @@ import polars as pl
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted, in_line
-from btdagg.data_check import about_items, about_labels, about_rows, about_votes, ids_in
-from btdagg.file_check import (
+from btdagg.check.file import (
     ANSWERS,
     IMPORTED,
     TYPED,
@@ -30,6 +29,7 @@ from btdagg.file_check import (
     table_lines,
     unused,
 )
+from btdagg.check.rows import about_items, about_labels, about_rows, about_votes, ids_in
 from btdagg.model.calibration import FEWEST, quiet
 from btdagg.model.fit import about_judge, calibrate
 from btdagg.project import FILE, TABLES, Project
