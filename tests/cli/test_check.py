@@ -487,8 +487,9 @@ def test_a_key_of_two_columns_and_scales_of_criteria_are_saved(cli, folder):
         (
             "q,model,score\n" + "".join(f"{k},{m},{1 + k % 5}\n" for k in range(30) for m in "xy"),
             (
-                'is model the author of the response (item = ["question_id", "model"]) or '
-                'the judge (item = "question_id" and judge = "model")?'
+                "the model may be the author of the response (--set "
+                "votes.item=question_id+model), or the judge (--set "
+                "votes.item=question_id,votes.judge=model)"
             ),
             '["question_id", "model"]',
         ),
@@ -518,7 +519,7 @@ def test_what_is_not_certain_is_left_open_and_said(cli, folder, votes, question,
     assert err.splitlines()[-1].startswith("btdagg: btdagg.toml, line "), err
     assert ": fill in the ..." in err
     (folder / "btdagg.toml").write_text(text.replace('"..."', answer))
-    status, _, err = cli("votes", *(["--set", "votes.scale=1-5"] if "model" in question else []))
+    status, _, err = cli("votes", *(["--set", "votes.scale=1-5"] if "author" in question else []))
     assert status == 0, err
 
 

@@ -25,7 +25,6 @@ from btdagg.check.file import (
     as_options,
     is_of_tables,
     opened,
-    parts_of,
     read_items,
     table_lines,
     unused,
@@ -33,7 +32,7 @@ from btdagg.check.file import (
 from btdagg.check.rows import about_items, about_labels, about_rows, about_votes, ids_in
 from btdagg.model.calibration import FEWEST, quiet
 from btdagg.model.fit import about_judge, calibrate
-from btdagg.project import FILE, TABLES, Project
+from btdagg.project import FILE, TABLES, Project, parts_of
 from btdagg.questions.estimate import estimate
 from btdagg.votes import Table
 from btdagg.votes.grades import are_means, scale_in, scale_of_columns
@@ -193,7 +192,7 @@ def _places(files: Sequence[Any], project: Project) -> list[tuple[Any, str | Non
 def _require_columns(checks: Sequence[FileCheck], project: Project) -> None:
     """Refuse a typed column of all tables that no file has."""
     for (name,) in (path for path in project.typed if len(path) == 1):
-        column = project.keys.get(name)
+        column = project.keys[name]
         has_column = any(name in file.keys for file in checks)
         if is_of_tables(name, column) and not has_column and not all(f.problems for f in checks):
             text = "+".join(parts_of(column))
@@ -333,16 +332,20 @@ def _rows_of(survey: _Survey, kind: str) -> dict[str, Any]:
     }
     facts = next(iter(every.values()), {})
     if len(survey.scales) > 1:
-        of_kind = {name: own[kind] for name, own in every.items()}
-        numbers = {n for own in every.values() for n in own.get("votes an item", ())}
-        total = {
-            name: sum(own.get(name, 0) for own in every.values())
+        of_each = {name: own[kind] for name, own in every.items()}
+        numbers = sorted({n for own in every.values() for n in own.get("votes an item", ())})
+        missing, means = (
+            sum(own.get(name, 0) for own in every.values())
             for name in ("missing", "means of raters")
+        )
+        facts = {
+            "items": table.values("item").len(),
+            kind: sum(of_each.values()),
+            "votes an item and criterion": [*dict.fromkeys(numbers[:1] + numbers[-1:])],
+            "missing": missing,
+            "of each criterion": of_each,
+            "means of raters": means,
         }
-        facts = {"items": table.values("item").len(), kind: sum(of_kind.values())}
-        facts["votes an item and criterion"] = sorted({*sorted(numbers)[:1], *sorted(numbers)[-1:]})
-        facts |= {"missing": total["missing"], "of each criterion": of_kind}
-        facts["means of raters"] = total["means of raters"]
         facts = {name: value for name, value in facts.items() if value}
     file.facts = facts | file.facts
     forbid(not file.facts.get(kind), f"{file.source}: every {kind[:-1]} is missing")
