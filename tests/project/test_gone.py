@@ -190,6 +190,9 @@ SHOWN_BY_RESULTS = {
 }
 ONE_READER = {
     "files": (
+        "python/btdagg/check.py",
+        "python/btdagg/data_check.py",
+        "python/btdagg/file_check.py",
         "python/btdagg/votes/own_words.py",
         "python/btdagg/votes/panel.py",
     ),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from btdagg._util.wording import counted
-from btdagg.file_check import as_options
+from btdagg.check.file import as_options
 from btdagg.remarks import code_of
 from btdagg.votes import Table
 from btdagg.votes.ids import like_ids

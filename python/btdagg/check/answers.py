@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +17,7 @@ import polars as pl
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.readable import readable
 from btdagg._util.wording import counted, in_line
-from btdagg.data_check import about_items, about_labels, about_rows, about_votes, ids_in
-from btdagg.file_check import (
+from btdagg.check.file import (
     ANSWERS,
     IMPORTED,
     TYPED,
@@ -25,16 +25,15 @@ from btdagg.file_check import (
     as_options,
     is_of_tables,
     opened,
-    parts_of,
     read_items,
     table_lines,
     unused,
 )
+from btdagg.check.rows import about_items, about_labels, about_rows, about_votes, ids_in
 from btdagg.model.calibration import FEWEST, quiet
 from btdagg.model.fit import about_judge, calibrate
-from btdagg.project import FILE, TABLES, Project
-from btdagg.questions.estimate import Estimates, estimate
-from btdagg.remarks import Remark
+from btdagg.project import FILE, TABLES, Project, parts_of
+from btdagg.questions.estimate import estimate
 from btdagg.votes import Table
 from btdagg.votes.grades import are_means, scale_in, scale_of_columns
 from btdagg.votes.items import Items
@@ -48,9 +47,6 @@ from btdagg.votes.table import listing
 from btdagg.votes.votes import Votes, read_votes
 
 _MARGIN = 0.03  # of a release gate
-# One-sided level 5%, and with it power 80%, as Phi has them.
-_ONE_SIDED = 1.6449
-_REACH = _ONE_SIDED + 0.8416
 _LEVEL = 0.9  # of two sides
 _SCHEMA = "https://btdagg.github.io/btdagg/schemas/project.schema.json"
 _JUDGED = ("votes", "labels")
@@ -196,7 +192,7 @@ def _places(files: Sequence[Any], project: Project) -> list[tuple[Any, str | Non
 def _require_columns(checks: Sequence[FileCheck], project: Project) -> None:
     """Refuse a typed column of all tables that no file has."""
     for (name,) in (path for path in project.typed if len(path) == 1):
-        column = project.keys.get(name)
+        column = project.keys[name]
         has_column = any(name in file.keys for file in checks)
         if is_of_tables(name, column) and not has_column and not all(f.problems for f in checks):
             text = "+".join(parts_of(column))
@@ -336,16 +332,20 @@ def _rows_of(survey: _Survey, kind: str) -> dict[str, Any]:
     }
     facts = next(iter(every.values()), {})
     if len(survey.scales) > 1:
-        of_kind = {name: own[kind] for name, own in every.items()}
-        numbers = {n for own in every.values() for n in own.get("votes an item", ())}
-        total = {
-            name: sum(own.get(name, 0) for own in every.values())
+        of_each = {name: own[kind] for name, own in every.items()}
+        numbers = sorted({n for own in every.values() for n in own.get("votes an item", ())})
+        missing, means = (
+            sum(own.get(name, 0) for own in every.values())
             for name in ("missing", "means of raters")
+        )
+        facts = {
+            "items": table.values("item").len(),
+            kind: sum(of_each.values()),
+            "votes an item and criterion": [*dict.fromkeys(numbers[:1] + numbers[-1:])],
+            "missing": missing,
+            "of each criterion": of_each,
+            "means of raters": means,
         }
-        facts = {"items": table.values("item").len(), kind: sum(of_kind.values())}
-        facts["votes an item and criterion"] = sorted({*sorted(numbers)[:1], *sorted(numbers)[-1:]})
-        facts |= {"missing": total["missing"], "of each criterion": of_kind}
-        facts["means of raters"] = total["means of raters"]
         facts = {name: value for name, value in facts.items() if value}
     file.facts = facts | file.facts
     forbid(not file.facts.get(kind), f"{file.source}: every {kind[:-1]} is missing")
@@ -464,36 +464,35 @@ def _answers(survey: _Survey) -> tuple[list[str], str, str]:
 
 
 def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], str]:
+    """Return what votes and labels support, and the command to go on with."""
     if labels is None:
         text = (
             "Without labels nothing shows how reliable these votes are; a few dozen labels would "
             "do."
         )
-        if votes is None:
-            return [], ""
-        return [text], "choose"
-    points, groups = labels.labels.astype(float), labels.groups
+        return ([], "") if votes is None else ([text], "choose")
     texts = []
+    points, groups = labels.labels.astype(float), labels.groups
+    parts: dict[str, Items] = {}
     if votes is not None:
-        parts: list[Any] = []
-        tasks: list[str] = []
-        for key, part in _by_task(votes):
+        for key, rows in _by_task(votes):
+            task = "".join(key)
             try:
-                parts.append(part.labelled(labels))
-                tasks += key or ("",)
+                parts[task] = rows.labelled(labels)
             except InputError:
-                texts += [f"No item of {name} has a label." for name in key]
+                texts += [f"No item of {task} has a label."] if task else []
         if not parts:
             return texts, ""
-        texts += _sentences(on_sides(parts))
-        points = np.concatenate([joined.label.astype(float) for joined in parts])
-        ids = np.concatenate([joined.ids for joined in parts])
-        if any(joined.group is not None for joined in parts):
-            of_parts = [joined.ids if joined.group is None else joined.group for joined in parts]
-            groups = np.concatenate([names.astype(str) for names in of_parts])
-        elif len({*ids.tolist()}) < len(ids):  # the criteria of an item
-            groups = ids
+        joined = [*parts.values()]
+        texts += _sentences(on_sides(joined))
+        points = np.concatenate([items.label.astype(float) for items in joined])
+        ids = np.concatenate([items.ids for items in joined]).astype(str)
         n_items, n_all = len({*ids.tolist()}), len(votes.values("item"))
+        if any(items.group is not None for items in joined):
+            of_items = [items.ids if items.group is None else items.group for items in joined]
+            groups = np.concatenate(of_items).astype(str)
+        elif n_items < len(ids):  # the criteria of an item
+            groups = ids
         texts.insert(0, f"{counted(n_items, 'item')} of {n_all:,} have votes and a label.")
     n_labels = len(points)
     if n_labels < FEWEST or len(np.unique(points)) < 2:
@@ -508,25 +507,22 @@ def _supports(votes: Votes | None, labels: Labels | None) -> tuple[list[str], st
         _, units = np.unique(groups, return_inverse=True)
         of_groups = np.bincount(units, values - values.mean())
         spread = max(spread, math.sqrt(float((of_groups**2).sum())) / n_labels)
-    half = 1.96 * spread
     texts.append(
-        f"{counted(n_labels, 'label')} alone give the {what} to within ± {half:.2f}; votes on the "
-        "other items may narrow that. They are enough to calibrate on."
+        f"{counted(n_labels, 'label')} alone give the {what} to within ± {1.96 * spread:.2f}; "
+        "votes on the other items may narrow that. They are enough to calibrate on."
     )
-    if votes is not None:
-        texts += _sentences(_about_judge(tasks, parts))
+    for task, items in parts.items():
+        with suppress(InputError):
+            if doubt := about_judge(quiet(calibrate)(items)):
+                texts += _sentences([doubt.within(task if len(parts) > 1 else "")])
     for column in {"system", "task"} & {*labels.columns}:
         numbers = labels.frame[column].value_counts().iter_rows()
         if few := sorted(str(name) for name, number in numbers if number < FEWEST):
             texts.append(f"There are fewer than {FEWEST} labels for {listing(few)}.")
-    if labels.scale.mirrored:
-        estimates = None if votes is None else _estimated(votes, labels)
-        texts.append(_of_a_gate(estimates, spread, n_labels))
     if votes is None:
-        return [
-            *texts,
-            "Next, get a judge's votes on these items, and name their file too.",
-        ], ""
+        return [*texts, "Next, get a judge's votes on these items, and name their file too."], ""
+    if labels.scale.mirrored:
+        texts += _about_gate(votes, labels)
     is_evaluated = n_labels >= 2 * FEWEST and not votes.are_counts
     return texts, "evaluate" if is_evaluated else "estimate"
 
@@ -535,81 +531,68 @@ def _sentences(remarks: Iterable[str]) -> list[str]:
     return [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
 
 
-def _about_judge(tasks: Sequence[str], parts: Sequence[Items]) -> list[Remark]:
-    """Say of each task whether its votes may say nothing."""
-    texts = []
-    for task, items in zip(tasks, parts, strict=True):
-        with suppress(InputError):
-            doubt = about_judge(quiet(calibrate)(items))
-            where = task if len(parts) > 1 else ""
-            texts += [] if doubt is None else [doubt.within(where)]
-    return texts
-
-
-def _estimated(votes: Votes, labels: Labels) -> Estimates | None:
+def _about_gate(votes: Votes, labels: Labels) -> list[str]:
+    """Say which side passes a gate by the estimate of votes and labels."""
     if votes.sides == UNNAMED and {"system_a", "system_b"} <= {*votes.columns}:
-        return None
-    with suppress(InputError):
-        return estimate(votes, labels, level=_LEVEL)
-    return None
-
-
-def _of_a_gate(estimates: Estimates | None, spread: float, n_labels: int) -> str:
-    """Say what passes a gate: by an estimate, or by how much the labels alone vary."""
-    gate = f"a gate with a margin of {_MARGIN} passes a side whose estimated net win rate is above"
-    if estimates is None:  # twice the spread of the win rate is that of A less B
-        needed = math.ceil((2 * spread * _REACH / _MARGIN) ** 2 * n_labels)
-        least = 2 * _ONE_SIDED * spread - _MARGIN
-        takes = f"it takes about {needed:,} labels to pass"
-        return f"With the labels alone {gate} {least:+z.2f}; if A and B are equally good, {takes}."
-    net = estimates.estimates[estimates.main]
-    wanted = estimates.labels_for(2 * _MARGIN * _ONE_SIDED / _REACH)
-    takes = "even labels on all items would be too few"
-    takes = takes if wanted is None else f"it takes about {wanted:,} labels to pass"
-    first, second = estimates.sides
-    passing = [name for name, low in ((first, net.low), (second, -net.high)) if low > -_MARGIN]
-    return (
-        f"With votes and labels {gate} {net.value - net.low - _MARGIN:+z.2f}. That of {first} is "
-        f"{net.value:+z.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would "
-        f"pass. If they are equally good, {takes}."
-    )
+        return []
+    try:
+        estimates = estimate(votes, labels, level=_LEVEL)
+    except InputError:
+        return []
+    net, (first, second) = estimates.estimates[estimates.main], estimates.sides
+    lows = {first: net.low, second: -net.high}
+    passing = [name for name, low in lows.items() if low > -_MARGIN]
+    return [
+        f"With votes and labels a gate with a margin of {_MARGIN} passes a side whose estimated "
+        f"net win rate is above {net.value - net.low - _MARGIN:+z.2f}. That of {first} is "
+        f"{net.value:+z.2f}: {' and '.join(passing) or f'neither {first} nor {second}'} would pass."
+    ]
 
 
 def _questions(votes: Votes, where: str) -> dict[str, str]:
-    names = [name for name in ("system", "system_a", "system_b") if name in votes.columns]
-    found = pl.concat([votes.frame[name].cast(pl.String) for name in names]) if names else None
-    systems: list[str] = []
-    if found is not None:  # those with most votes first
-        numbers = (
-            found.drop_nulls().value_counts().sort("count", names[0], descending=[True, False])
-        )
-        systems = numbers[names[0]].to_list()
-    what = votes.scale.measure.name
-    ranking = {f"{what} of each system, and which differ": "estimate --systems auto"}
+    """Return the command of each usual question that votes can answer."""
+    n_votes: Counter[str] = Counter()
+    for name in {"system", "system_a", "system_b"} & {*votes.columns}:
+        n_votes.update(dict(votes.frame[name].cast(pl.String).value_counts().iter_rows()))
+    del n_votes[None]  # rows without a system
+    systems = sorted(n_votes, key=lambda system: (-n_votes[system], system))
     sides = systems if len(systems) > 1 else [votes.sides.a, votes.sides.b]
     candidate, baseline = map(shlex.quote, sides[:2])
-    gate = (
-        f"gate --candidate {candidate} --baseline {baseline} --margin 0.1 --junit gate.xml "
-        "--summary gate.md"
-    )
-    is_gated = max(len(systems), len(votes.scale.systems)) > 1
-    most = int(max(_facts_of_votes(votes)["votes an item"]))
-    is_single = not votes.are_counts
-    fewer = f"compare --first n={max(most // 2, 1)} --second n={most}"
-    commands = {
-        f"{what}, and how many more labels give an interval of this width": "estimate --width 0.1",
-        **(ranking if len(systems) > len(votes.scale.systems) else {}),
-        **(
-            {"a release gate for CI: is a candidate worse than the baseline": gate}
-            if is_gated
-            else {}
+    most, is_single = max(_facts_of_votes(votes)["votes an item"]), not votes.are_counts
+    measure, n_sides = votes.scale.measure.name, len(votes.scale.systems)
+    questions = [
+        (
+            True,
+            f"{measure}, and how many more labels give an interval of this width",
+            "estimate --width 0.1",
         ),
-        **({"would fewer votes an item be enough": fewer} if is_single and most > 1 else {}),
-        "which labels need no review": "certify --agreement 0.8 -o certificate.json",
-        "a label for every item": "calibrate -o model.json",
-        **({"a report": "evaluate --report report"} if is_single else {}),
+        (
+            len(systems) > n_sides,
+            f"{measure} of each system, and which differ",
+            "estimate --systems auto",
+        ),
+        (
+            max(len(systems), n_sides) > 1,
+            "a release gate for CI: is a candidate worse than the baseline",
+            f"gate --candidate {candidate} --baseline {baseline} --margin 0.1 --junit gate.xml "
+            "--summary gate.md",
+        ),
+        (
+            is_single and most > 1,
+            "would fewer votes an item be enough",
+            f"compare --first n={max(most // 2, 1)} --second n={most}",
+        ),
+        (
+            True,
+            "which labels need no review",
+            "certify --agreement 0.8 -o certificate.json",
+        ),
+        (True, "a label for every item", "calibrate -o model.json"),
+        (is_single, "a report", "evaluate --report report"),
+    ]
+    return {
+        text: _line("btdagg", command, where) for is_open, text, command in questions if is_open
     }
-    return {question: f"btdagg {command}{where}" for question, command in commands.items()}
 
 
 def _with_commands(
@@ -621,77 +604,61 @@ def _with_commands(
     criterion: str,
 ) -> Check:
     """Say what to type next: what is open, an import, or the command of a question."""
-    project, tables = survey.project, survey.tables
-    named = (
-        f"--project {shlex.quote(str(project.path))}" if project.path and project.is_named else ""
-    )
-    where = f"--filter {shlex.quote(f'criterion={criterion}')}" if criterion else ""
-    sources = " ".join(shlex.quote(file.source) for file in checks) if files else ""
+    project, filters = survey.project, {name: _filter(name) for name in survey.scales}
+    is_named = project.path is not None and project.is_named
+    named = f"--project {shlex.quote(str(project.path))}" if is_named else ""
     settings = {n: v for n, v in project.keys.items() if n not in TABLES and not is_of_tables(n, v)}
+    sources = [shlex.quote(file.source) for file in checks if files]
+    open_keys = [as_options({file.table: file.open_keys}) for file in checks]
     for file in checks:
-        plain = {name: value for name, value in file.keys.items() if name != "scale"}
-        scale = {name: value for name, value in file.keys.items() if name == "scale"}
-        prefix = f"{file.table}."
-        plain = {"file": file.source, **plain} if file.kind == "items" else plain
-        file.options = [*filter(None, (as_options(plain, prefix), as_options(scale, prefix)))]
-    asked: dict[str, dict[str, Any]] = {}
-    for file in checks:
-        for name, value in file.open_keys.items():
-            table = asked.setdefault(file.table, {})
-            table[name] = table.get(name, {}) | value if isinstance(value, dict) else value
-    for file in checks:
+        place = {"file": file.source} if file.kind == "items" else {}
+        file.options = [*filter(None, [as_options({file.table: place | file.keys})])]
         if file.open_keys:
-            file.command = _line("btdagg check", sources, _typed(project), as_options(asked), named)
-    is_open = any(file.kind == "unknown" or file.problems for file in checks)
-    foreign = next((file.command for file in checks if file.command and not is_open), "")
-    is_read = not files and not project.typed
-    options: list[str] = []
-    if not is_read and verb:
-        kinds = ("votes", *(() if verb == "choose" else ("labels",)), "items")
-        of_kinds = [survey.files[kind] for kind in kinds if kind in survey.files]
-        options = [option for file in of_kinds for option in file.options]
-        options.append(
-            as_options({n: settings[n] for (n, *more) in project.typed if n in settings})
-        )
-    files_of = () if is_read else ("votes",) if verb == "choose" else _JUDGED
-    places = " ".join(shlex.quote(survey.files[kind].source) for kind in files_of if verb)
-    short = command = ""
+            typed = as_options(_typed(project, project.keys))
+            file.command = _line("btdagg check", *sources, typed, *open_keys, named)
+    if not verb and "pairs" in survey.tables and {*survey.tables}.isdisjoint(_JUDGED):
+        verb = "judge"
+    arguments, kinds = filters.get(criterion, ""), ["votes", "labels", "items"]
     if verb == "choose":
-        n_items, output = min(50, survey.files["votes"].facts["items"]), unused("to_label.csv")
-        short = f"btdagg choose --items 50 -o {output}"
-        command = _line("btdagg choose", places, f"--items {n_items} -o {output}", *options, named)
-    elif verb:
-        short = _line("btdagg", verb, where)
-        command = _line("btdagg", verb, places, *options, where, named)
-    elif "pairs" in tables and {*tables}.isdisjoint(_JUDGED):
-        options_of_judge = "--model simulated -n 8 --store votes.db"
-        short = f"btdagg judge {options_of_judge}"
-        place = shlex.quote(survey.files["pairs"].source)
-        command = f"btdagg judge {place} {options_of_judge}"
+        n_items = min(50, survey.files["votes"].facts["items"])
+        arguments, kinds = f"--items {n_items} -o {unused('to_label.csv')}", ["votes", "items"]
+    elif verb == "judge":
+        arguments, kinds = "--model simulated -n 8 --store votes.db", ["pairs"]
+    used = [survey.files[kind] for kind in kinds if kind in survey.files]
+    if not files and not project.typed:  # the command reads the project as it is
+        used = []
+    places = [shlex.quote(file.source) for file in used if file.kind != "items"]
+    options = [option for file in used for option in file.options]
+    if used:
+        options.append(as_options(_typed(project, settings)))
+    command = _line("btdagg", verb, *places, arguments, *options, named) if verb else ""
     questions = {}
     if verb in ("estimate", "evaluate"):
-        questions = _questions(survey.rows["votes"][criterion], f" {where}" if where else "")
-        others = [name for name in survey.scales if name != criterion]
+        questions = _questions(survey.rows["votes"][criterion], filters[criterion])
+        others = [text for name, text in filters.items() if name != criterion]
         if criterion and others:
-            filters = (f"--filter {shlex.quote(f'criterion={name}')}" for name in others)
-            questions["the same of another criterion"] = f"... {' or '.join(filters)}"
-    command = "" if is_open else foreign or command
+            questions["the same of another criterion"] = f"... {' or '.join(others)}"
+    is_open = any(file.kind == "unknown" or file.problems for file in checks)
+    imports = [file.command for file in checks if file.command]
+    command = "" if is_open else (*imports, command)[0]
+    short = _line("btdagg", verb, arguments) if verb else ""
     return Check(tuple(checks), tuple(supports), command, short, questions, settings)
+
+
+def _filter(criterion: str) -> str:
+    return f"--filter {shlex.quote(f'criterion={criterion}')}" if criterion else ""
 
 
 def _line(*parts: str) -> str:
     return " ".join(part for part in dict.fromkeys(parts) if part)
 
 
-def _typed(project: Project) -> str:
-    """Return the keys that were typed, as they are typed again."""
-    keys: dict[str, Any] = {}
-    for path in sorted(project.typed):
-        value: Any = project.keys
-        inner = keys
-        for name in path:
-            value = value[name]
-        for name in path[:-1]:
-            inner = inner.setdefault(name, {})
-        inner[path[-1]] = value
-    return as_options(keys)
+def _typed(project: Project, keys: Mapping[str, Any], *outer: str) -> dict[str, Any]:
+    """Return those of the keys that were typed."""
+    typed = {}
+    for name, value in keys.items():
+        if (*outer, name) in project.typed:
+            typed[name] = value
+        elif isinstance(value, dict):
+            typed[name] = _typed(project, value, *outer, name)
+    return typed

@@ -21,7 +21,7 @@ from btdagg.formats.content import Content
 from btdagg.formats.nested import flat_table
 from btdagg.formats.reading import recognized
 from btdagg.formats.results import FEEDBACK
-from btdagg.project import OPEN, TABLES, Project, is_column
+from btdagg.project import OPEN, TABLES, Project, is_column, parts_of
 from btdagg.votes import Table, read_table
 from btdagg.votes.grades import scale_of_columns
 from btdagg.votes.scale import PASS_FAIL
@@ -319,12 +319,6 @@ def is_of_tables(name: str, value: object) -> bool:
     return is_name or name in _SHARED
 
 
-def parts_of(column: Any) -> list[str]:
-    """Return the columns, one or several, that a key names."""
-    parts = column.split("+") if isinstance(column, str) else column
-    return [part.strip().lower() for part in parts]
-
-
 def table_of(file: FileCheck, table: Table, project: Project) -> Table:
     """Return a table with its columns by our names, as commands read it."""
     keys = {file.table: file.keys}
@@ -531,17 +525,15 @@ def _ask_for_key(file: FileCheck, table: Table, names: dict[str, Any]) -> None:
         return
     item, system = names["item"], systems[0]
     if system == "model" and not names["judge"] and not names["label"]:
-        file.ask(
-            "item",
+        question = (
             f"the model may be the author of the response (--set votes.item={item}+model), or the "
-            f"judge (--set votes.item={item},votes.judge=model)",
-            f'is model the author of the response (item = ["{item}", "model"]) or the judge '
-            f'(item = "{item}" and judge = "model")?',
+            f"judge (--set votes.item={item},votes.judge=model)"
         )
+        file.ask("item", question, question)
         return
     if "model" in table.columns and "model" not in systems and not names["judge"]:
-        sizes = [table.frame[name].n_unique() for name in (system, "model")]
-        is_of_all = sizes[0] * sizes[1] == table.frame.select(system, "model").n_unique()
+        n_systems, n_models = (table.frame[name].n_unique() for name in (system, "model"))
+        is_of_all = n_systems * n_models == table.frame.select(system, "model").n_unique()
         names["judge"] = "model" if is_of_all else None
     names["group"] = names["group"] or (item if item != "item" else None)
     names |= {"system": system, "item": [item, system]}
@@ -615,23 +607,26 @@ def _ask_for_orders(file: FileCheck, table: Table, column: str) -> None:
 
 
 def _words_beside(table: Table, names: Mapping[str, Any], wide: Mapping[str, str]) -> list[str]:
-    """Return columns of words where a score has one number for all words, or one for each."""
-    columns = (column for name, column in names.items() if column and name not in ("vote", "label"))
-    used = {part for column in columns for part in parts_of(column)} | {*wide.values(), *_SYSTEMS}
-    texts = {name: _texts(table, name) - {""} for name in table.columns if name not in used}
-    worded = [name for name, own in texts.items() if _are_words(own)]
-    parts = table.partition([names["criterion"]]) if names["criterion"] and not wide else []
-    beside: list[str] = []
-    for _, part in parts or [((), table)]:
+    """Return columns of words that may be the verdicts, where a score only stands for words.
+
+    Such a score is constant while the words differ, or a code for the words of pairs.
+    """
+    named = (column for name, column in names.items() if column and name not in ("vote", "label"))
+    used = {part for column in named for part in parts_of(column)} | {*wide.values(), *_SYSTEMS}
+    worded = [name for name in table.columns if name not in used and _are_words(table, name)]
+    by = [names["criterion"]] if names["criterion"] and not wide else []
+    beside = []
+    for _, part in table.partition(by):
         for score in wide.values() or [names["score"]]:
             stem = re.sub("[./_ ]?(score|value)$", "", score) if wide else ""
-            is_constant = len(_texts(part, score) - {""}) < 2
-            beside += [
-                name
-                for name in worded
-                if name.startswith(stem) and len(_texts(part, name) - {""}) > 1
-                if is_constant or _is_code(part, score, name)
-            ]
+            for name in (name for name in worded if name.startswith(stem)):
+                pairs = part.frame.select(_text(score), _text(name).alias("word")).unique()
+                pairs = pairs.filter(pl.col("word") != "")
+                n_words, n_scores = pairs["word"].n_unique(), pairs[score].n_unique()
+                is_code = pairs.height == n_words == n_scores
+                is_code &= {*pairs["word"]} <= {*USUAL_WORDS, *_OWN}
+                if n_words > 1 and (n_scores == 1 or is_code):
+                    beside.append(name)
     return [*dict.fromkeys(beside)]
 
 
@@ -639,17 +634,10 @@ def _texts(table: Table, column: str) -> set[str]:
     return {text.strip().lower() for text in table.values(column).drop_nulls()}
 
 
-def _are_words(texts: set[str]) -> bool:
+def _are_words(table: Table, column: str) -> bool:
+    texts = _texts(table, column) - {""}
     are_few = 1 < len(texts) <= _MOST_WORDS and max(map(len, texts)) <= _LONGEST
     return are_few and not all(map(is_number, texts))
-
-
-def _is_code(table: Table, score: str, words: str) -> bool:
-    """Whether each number stands for one word of pairs, and each word for one number."""
-    if not {*_texts(table, words)} - {""} <= {*USUAL_WORDS, *_OWN}:
-        return False
-    pairs = table.frame.select(score, words).drop_nulls().unique()
-    return bool(pairs.height == pairs[score].n_unique() == pairs[words].n_unique())
 
 
 def _verdict_in(columns: Iterable[str], kind: str) -> str:
@@ -659,21 +647,18 @@ def _verdict_in(columns: Iterable[str], kind: str) -> str:
 
 def _not_used(table: Table, named: Mapping[str, Any], verdict: str) -> list[str]:
     """Name the columns that are left out, those with numbers first."""
-    used = {
-        part for column in named.values() if type(column) is not dict for part in parts_of(column)
-    }
-    used |= {*ITEM_NAMES} if {"item"}.isdisjoint({*table.columns, *named}) else set()
+    columns = (column for column in named.values() if type(column) is not dict)
+    used = {part for column in columns for part in parts_of(column)}
+    used |= {"format", "turn", *(() if "item" in {*table.columns, *named} else ITEM_NAMES)}
     others = {*_VERDICTS, "grade"} - {verdict}
-    unused_columns = [
+    left = [
         name
         for name in table.columns
-        if name not in {*used, "format", "turn"} and (name in others or not is_column(name))
+        if name not in used and (name in others or not is_column(name))
     ]
-    are_numbers = {
-        name for name in unused_columns[:_MANY] if all(map(is_number, _texts(table, name) - {""}))
-    }
-    unused_columns.sort(key=lambda name: name not in are_numbers)
-    return [f"not used: {listing(unused_columns)}"] * bool(unused_columns)
+    numbers = {name for name in left[:_MANY] if all(map(is_number, _texts(table, name) - {""}))}
+    left.sort(key=lambda name: name not in numbers)
+    return [f"not used: {listing(left)}"] * bool(left)
 
 
 def _sentence(name: str, value: Any) -> str:
@@ -692,3 +677,7 @@ def _sentence(name: str, value: Any) -> str:
     if isinstance(value, list):
         return f"{name} {listing(value)}"
     return f"{value:,} {name}" if value or "raters" in name else ""
+
+
+def _text(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.String).fill_null("").str.strip_chars().str.to_lowercase()
