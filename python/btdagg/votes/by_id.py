@@ -171,9 +171,11 @@ def as_items(
         how: Any = {"n_votes": n_votes, "judges": judges, "panel": panel}
         if drawn:
             expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
-            items = counts.items(labels, by=by, systems=systems, **how)
+            how |= {"by": by, "systems": systems}
+        if drawn or partial:
+            items = counts.items(labels, drawn=drawn, **how)
         else:
-            items = counts.with_labels(labels, **how) if partial else counts.labelled(labels, **how)
+            items = counts.labelled(labels, **how)
         by = None
     else:
         expect(n_votes is None, "n_votes", n_votes, "None without a table of votes")
