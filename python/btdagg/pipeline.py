@@ -326,7 +326,7 @@ class Pipeline:
         origin = replace(votes.provenance, n_votes=judging.n)
         every = items = votes.labelled(self.labels)
         if self.covariates:  # whose scales and standings are of all pairs
-            every = votes.with_labels(self.labels).with_covariates(self.covariates)
+            every = votes.items(self.labels, drawn=False).with_covariates(self.covariates)
             items = every.labelled()
         calibration = quiet(calibrate)(every, prior=prior, provenance=origin)
         if isinstance(rule, RuleKind):

@@ -204,6 +204,8 @@ ONE_READER = {
         "btdagg.votes.schema.votes",
         "btdagg.votes.schema.votes_of",
         "btdagg.votes.schema.words_on",
+        "btdagg.votes.votes.Votes.tally_of_part",
+        "btdagg.votes.votes.Votes.with_labels",
         "btdagg.votes.words.in_own_orders",
         "btdagg.votes.words.in_own_words",
         "btdagg.votes.words.names_systems",

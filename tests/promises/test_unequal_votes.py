@@ -247,7 +247,7 @@ def test_python_refuses_a_number_of_votes_that_no_item_has():
         lambda: votes.items(n_votes=9),
         lambda: votes.items(labels, n_votes=9),
         lambda: votes.labelled(labels, 9),
-        lambda: votes.with_labels(labels, 9),
+        lambda: votes.items(labels, n_votes=9, drawn=False),
         lambda: judged.items(panel="judge", n_votes=9),
         lambda: btdagg.evaluate(votes, labels, n_votes=[2, 9]),
         lambda: btdagg.compare(votes, votes, labels, n_votes=(2, 9)),

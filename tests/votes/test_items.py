@@ -221,7 +221,23 @@ def test_groups_have_no_known_size_where_some_items_have_none():
     votes = {"item": ["x", "y", "z"], "vote": [1, 0, -1], "group": ["g", "g", None]}
     gold = read_labels({"item": ["x", "z"], "label": [0, 1]})
     assert not read_votes(votes).items(gold).has_all_groups
-    assert read_votes({**votes, "group": ["g", "g", "h"]}).items(gold).has_all_groups
+    whole = read_votes({**votes, "group": ["g", "g", "h"]}).items(gold)
+    assert whole.has_all_groups
+
+
+@pytest.mark.parametrize("more", [{}, {"task": ["s", "t", "t"]}])
+def test_groups_of_two_runs_have_no_known_size_where_some_items_have_none(more):
+    votes = {"item": ["x", "y", "z"], "vote": [1, 0, -1], **more}
+    gold = read_labels({"item": ["x", "z"], "label": [0, 1]})
+
+    def run(groups):
+        return read_votes({**votes, **groups}).items(gold)
+
+    whole, partly = run({"group": ["g", "g", "h"]}), run({"group": ["g", "g", None]})
+    assert whole.than(whole, "new", "old").has_all_groups
+    assert run({}).than(run({}), "new", "old").has_all_groups
+    assert not partly.than(partly, "new", "old").has_all_groups
+    assert not partly.than(whole, "new", "old").has_all_groups
 
 
 def test_a_gate_takes_the_items_of_grades():

@@ -78,3 +78,16 @@ def test_options_name_the_sides_of_what_passes_the_filters(cli, tmp_path, monkey
     assert "row 3, column system_b: got 'other'" in cli(*command)[2]
     status, out, _ = cli(*command, "--filter", "system_b=old")
     assert (status, json.loads(out)["a"], json.loads(out)["b"]) == (0, "new", "old")
+
+
+def test_the_first_row_that_names_another_system_is_blamed():
+    n = 50
+    rows = {
+        "item": [f"q{i}" for i in range(n)] * 2,
+        "vote": [1] * 2 * n,
+        "system_a": ["ours"] * n + ["ours", *["other"] * (n - 1)],
+        "system_b": ["theirs"] * n + ["other", *["theirs"] * (n - 1)],
+    }
+    expected = "'theirs' as in another row of item 'q0', which is one pair with the same A"
+    with refused("columns", row=n + 1, column="system_b", expected=expected):
+        btdagg.read_votes(rows)

@@ -127,7 +127,7 @@ def _read(
     if covariates is None and panel is None:
         items = data.votes.labelled(data.gold, n_votes)
     else:
-        items = data.votes.with_labels(data.gold, n_votes, panel=panel)
+        items = data.votes.items(data.gold, n_votes=n_votes, panel=panel, drawn=False)
     if covariates is not None:
         items = items.with_covariates(covariates)
     neighbours = {} if is_alone else neighbours_of(data, n_votes)

@@ -136,7 +136,8 @@ def plan(
     if known is None:
         items = data.votes.labelled(data.gold)
     else:
-        items = data.votes.with_labels(data.gold).with_covariates(known, model=fitted).labelled()
+        items = data.votes.items(data.gold, drawn=False)
+        items = items.with_covariates(known, model=fitted).labelled()
     fitted_prior: AnyPrior = None
     of_prior = "with the prior of grades"
     expect(

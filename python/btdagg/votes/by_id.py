@@ -24,7 +24,7 @@ from btdagg._util.validation import (
 )
 from btdagg.votes.facts import Confidences
 from btdagg.votes.ids import ID_COLUMNS, has_index, index_has_ids
-from btdagg.votes.items import Items
+from btdagg.votes.items import Draw, Items
 from btdagg.votes.join import with_labels
 from btdagg.votes.labels import Labels, read_labels
 from btdagg.votes.scale import PAIRS, Scale, scales_of
@@ -34,7 +34,9 @@ from btdagg.votes.votes import read_votes
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_DRAWN: dict[str, Any] = {  # arguments that are fields of a `Draw`, and how they are read
+_PER_ITEM: dict[str, Any] = {  # arguments with a row for each item, and how they are read
+    "groups": applied(as_names, name="groups"),
+    "weights": np.asarray,
     "probabilities": applied(as_losses, name="probabilities", shape="(n,)"),
     "units": applied(as_names, name="units"),
     "strata": applied(np.asarray, dtype=object),
@@ -164,15 +166,18 @@ def as_items(
     is_table = isinstance(labels, Labels)
     per_item = {"groups": groups, "weights": weights, "probabilities": probabilities}
     per_item |= {"units": units, "strata": strata}
+    per_item = {name: of for name, of in per_item.items() if of is not None}
     items: Items
     if is_table:
         scales_of(counts, labels, scale, label_scale)
         how: Any = {"n_votes": n_votes, "judges": judges, "panel": panel}
         if drawn:
             expect(isinstance(by, str | None), "by", by, "the name of a column of the votes")
-            items = counts.items(labels, by=by, systems=systems, **how)
+            how |= {"by": by, "systems": systems}
+        if drawn or partial:
+            items = counts.items(labels, drawn=drawn, **how)
         else:
-            items = counts.with_labels(labels, **how) if partial else counts.labelled(labels, **how)
+            items = counts.labelled(labels, **how)
         by = None
     else:
         expect(n_votes is None, "n_votes", n_votes, "None without a table of votes")
@@ -182,21 +187,17 @@ def as_items(
             same_index(counts=counts, labels=labels, by=by, covariates=covariates, **per_item)
         items = _of_arrays(counts, labels, scale, label_scale, partial, panel)
     matched = {name: items.matched(name, of, is_table=is_table) for name, of in per_item.items()}
-    if groups is not None:
-        items = replace(items, group=as_names(matched["groups"], "groups"))
-    draw = {name: matched[name] for name in ("probabilities", "units", "strata")}
-    for name, read in _DRAWN.items():
-        if draw[name] is not None:
-            draw[name] = read(draw[name])
-    given = {name: of for name, of in draw.items() if of is not None}
+    given = {name: read(matched[name]) for name, read in _PER_ITEM.items() if name in matched}
     if least_probability is not None:
         given["least_probability"] = least_probability
-    if given:
-        items = replace(items, sampling=items.sampling._replace(**given))
-    weights = matched["weights"]
+    if "groups" in given:
+        items = replace(items, group=given["groups"])
+    draw = {name: of for name, of in given.items() if name in Draw._fields}
+    if draw:
+        items = replace(items, sampling=items.sampling._replace(**draw))
     columns: dict[str, Any] = {} if confidences is None else {"confidences": confidences}
     columns |= {} if by is None else {"by": as_names(by, "by")}
-    columns |= {} if weights is None else {"weights": np.asarray(weights)}
+    columns |= {"weights": given["weights"]} if "weights" in given else {}
     for name, decided in (decisions or {}).items():
         places = PAIRS.places(decided, f"decisions of {name}", partial=True)
         columns[f"decision {name}"] = np.where(places < 0, np.nan, places - 1.0)

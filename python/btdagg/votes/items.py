@@ -299,7 +299,7 @@ class Items(Readable):
     @property
     def has_all_groups(self) -> bool:
         """Whether all items have a group, or none has: else the sizes of groups are not known."""
-        if self.group is None or not self.origin.source:
+        if self.group is None:
             return True
         is_alone = np.asarray(self.group == self.unit_names)
         return bool(is_alone.all() or not is_alone.any())
@@ -602,7 +602,9 @@ class Items(Readable):
             units=None if any(of is None for of in units) else np.concatenate(units),
             least_probability=self.sampling.least_probability,
         )
-        by = np.repeat(np.array(names, dtype=object), [len(run) for run in runs])
+        facts = {"by": np.repeat(np.array(names, dtype=object), [len(run) for run in runs])}
+        if all("task" in run.facts for run in runs):  # which are of the names of items without one
+            facts["task"] = np.concatenate([run.facts["task"] for run in runs])
         remarks = tuple(dict.fromkeys(self.origin.remarks + before.origin.remarks))
         origin = replace(Origin(), judges=self.judges, sides=self.origin.sides, remarks=remarks)
         counts, labels, ids = (
@@ -616,7 +618,7 @@ class Items(Readable):
             group=np.concatenate(groups),
             scale=self.scale,
             label_scale=self.label_scale,
-            facts=Facts({"by": by}),
+            facts=Facts(facts),
             sampling=sampling,
             origin=origin,
         )

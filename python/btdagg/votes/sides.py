@@ -10,7 +10,7 @@ from btdagg._util.errors import InputError, expect
 from btdagg._util.lazy import pl
 from btdagg._util.readable import readable
 from btdagg.votes.scale import PAIRS, Scale
-from btdagg.votes.table import Table, as_text, refuse
+from btdagg.votes.table import NUMBER, Table, as_text, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +48,7 @@ def turned(values: NDArray[Any], is_turned: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def require_one_pair(table: Table, key: list[str]) -> None:
-    """Refuse an item whose rows name different systems: its votes would be of several pairs."""
+    """Refuse the first row that names other systems than its item's first: several pairs."""
     columns = [*_COLUMNS.values()]
     if not {*columns, *key} <= {*table.columns}:
         return
@@ -56,27 +56,22 @@ def require_one_pair(table: Table, key: list[str]) -> None:
     numbers = [pl.when(name.is_not_null()).then(name.hash()) for name in names]
     several = pl.any_horizontal(number.min() != number.max() for number in numbers)
     rows = table.data.lazy().group_by(key).agg(several.alias("\0several"))
-    found = table.collect(rows.filter("\0several").select(key).head(1))
-    if not found.height:
+    keys = table.collect(rows.filter("\0several").select(key))
+    if not keys.height:
         return
-    values = found.row(0)
-    is_item = pl.all_horizontal(
-        pl.col(n).eq_missing(pl.lit(v)) for n, v in zip(key, values, strict=True)
+    suspects = table.rows.join(keys.lazy(), on=key, how="semi", nulls_equal=True)
+    ordered = table.collect(suspects.select(*key, *names, NUMBER)).sort(NUMBER)
+    first = ordered.select(pl.col(columns).drop_nulls().first().over(key))
+    differs = ordered.select(pl.col(column) != first[column] for column in columns)
+    row = differs.select(pl.any_horizontal(columns).arg_true().first()).item()
+    column = next(column for column in columns if differs[column][row])
+    raise table.error(
+        ordered[NUMBER][row],
+        column,
+        f"{first[column][row]!r} as in another row of {key[0]} {ordered[key[0]][row]!r}, which is "
+        "one pair with the same A in all rows; several pairs need an item of their own: {advice}",
+        {"columns": {"item": [key[0], *columns]}},
     )
-    for column, name in zip(columns, names, strict=True):
-        first = table.collect(
-            table.data.lazy().filter(is_item & name.is_not_null()).select(name).head(1)
-        )
-        if first.height:
-            system = first.row(0)[0]
-            refuse(
-                table,
-                is_item & (name != system),
-                column,
-                f"{system!r} as in another row of {key[0]} {values[0]!r}, which is one pair with "
-                "the same A in all rows; several pairs need an item of their own: {advice}",
-                {"columns": {"item": [key[0], *columns]}},
-            )
 
 
 def sides_of(

@@ -190,10 +190,6 @@ class Votes(Table, CountsItself):
     def tally(self, n_votes: int | None = None) -> pl.DataFrame:
         """Count the votes of each item as `counts` does: `item` and a column for each vote."""
         self.refuse_beyond(n_votes)
-        return self.tally_of_part(n_votes)
-
-    def tally_of_part(self, n_votes: int | None) -> pl.DataFrame:
-        """Count the votes of each item of a part, which may have fewer votes."""
         return self._tally(self.data.lazy(), n_votes).select("item", *self.columns_of_counts)
 
     def counts(self, n_votes: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -229,6 +225,7 @@ class Votes(Table, CountsItself):
         systems: Sequence[str] | None = None,
         confidence: str | None = None,
         decisions: Sequence[str] = (),
+        drawn: bool = True,
     ) -> Items:
         """Count the votes of each item, and find its label and what else is known of it.
 
@@ -254,6 +251,9 @@ class Votes(Table, CountsItself):
         decisions : sequence of str
             Columns of decisions made elsewhere: a vote or nothing, one per item. With `n_votes` the
             column ``gsa_4`` holds the decisions of ``gsa`` on four votes.
+        drawn : bool
+            Whether to estimate from the labels. For models to fit, labels with probability 0 stay,
+            and no column says how items were drawn.
 
         Examples
         --------
@@ -265,41 +265,26 @@ class Votes(Table, CountsItself):
         >>> items.labelled().label.tolist()
         [-1]
         """
-        how: Any = {"panel": panel, "judges": judges, "confidence": confidence}
-        how |= {"decisions": decisions}
+        panel = panel or ("judge" if judges else None)
+        how: Any = {"n_votes": n_votes, "panel": panel, "judges": judges}
+        how |= {"confidence": confidence, "decisions": decisions}
         if labels is None:
             for name, value in (("by", by), ("systems", systems)):
                 expect(not value, name, value, "none without labels")
-            self.refuse_beyond(n_votes, panel or ("judge" if judges else None))
-            return self.items_of_part(n_votes=n_votes, **how)
+            self.refuse_beyond(n_votes, panel)
+            return self.items_of_part(**how)
         if systems is not None and len(systems) == 1:  # of responses, which they group
             by, systems = systems[0] if by is None else by, None
-        return self._joined(labels, n_votes, by, systems or (), is_drawn=True, **how)
-
-    def _joined(
-        self,
-        labels: Labels,
-        n_votes: int | None,
-        by: str | None = None,
-        systems: Sequence[str] = (),
-        *,
-        is_drawn: bool,
-        **how: Any,
-    ) -> Items:
-        """Return the items with labels, by task and item, and remarks on both tables."""
         votes = with_task(self, labels)
         has_tasks = "task" in votes.columns
         by = "task" if by == "criterion" and has_tasks else by  # as it was read
-        panel = how.get("panel") or ("judge" if how.get("judges") else None)
         votes.refuse_beyond(n_votes, panel)
-        columns = dict(zip(votes.scale.systems, systems, strict=False))
+        columns = dict(zip(votes.scale.systems, systems or (), strict=False))
         columns |= {} if by is None else {"by": by}
         require(votes, columns.values())
-        key = ("task", "item") if has_tasks else ("item",)
-        counted = votes.items_of_part(n_votes=n_votes, key=key, **how)
+        counted = votes.items_of_part(key=("task", "item") if has_tasks else ("item",), **how)
         about = *about_words(votes), *about_orders(votes, labels)
-        items = with_labels(counted, labels, drawn=is_drawn, about=about)
-        items = items.with_columns_of(columns)
+        items = with_labels(counted, labels, drawn=drawn, about=about).with_columns_of(columns)
         return replace(items, origin=replace(items.origin, by=by or ""))
 
     def items_of_part(
@@ -316,32 +301,45 @@ class Votes(Table, CountsItself):
 
         With a `key` of task and item, items of one id are told apart by their tasks.
         """
-        column = panel or ("judge" if judges else None)
-        if column is not None:
+        columns: dict[str, Any] = {}
+        if panel is None:
+            data, columns = self._confidences(confidence)
+            rows = self._in_tasks(self._tally(data, n_votes, key))
+            keys, counts, judges = rows.select(key), counts_of(rows, self.columns_of_counts), ()
+            for name in decisions:
+                column = column_of_decisions(name, n_votes)
+                columns[f"decision {name}"] = self._decisions(column, keys)
+            if "total tie" in rows.columns:
+                sums = ([f"{kind} {name}" for name in self.columns_of_counts] for kind in _SUMS)
+                columns["confidences"] = Confidences(
+                    *(rows.select(names).to_numpy(order="c") for names in sums)
+                )
+            if not self.are_counts and counts.dtype.kind != "i":
+                signs = self._in_tasks(self.signs()._tally(self.signs().data.lazy(), n_votes, key))
+                columns["signs"] = counts_of(signs, self.columns_of_counts)
+        else:
             for name, value in {"confidence": confidence, "decisions": decisions}.items():
                 expect(not value, name, value, "no votes of a panel")
-            return self._panel(column, judges, n_votes, key)
-        data, columns = self._confidences(confidence)
-        rows = self._in_tasks(self._tally(data, n_votes, key))
-        keys, counts = rows.select(key), counts_of(rows, self.columns_of_counts)
-        columns |= {"task": _texts(keys["task"])} if "task" in key else {}
-        for name in decisions:
-            column = column_of_decisions(name, n_votes)
-            columns[f"decision {name}"] = self._decisions(column, keys)
-        if "total tie" in rows.columns:
-            sums = ([f"{kind} {name}" for name in self.columns_of_counts] for kind in _SUMS)
-            columns["confidences"] = Confidences(
-                *(rows.select(names).to_numpy(order="c") for names in sums)
-            )
-        if not self.are_counts and counts.dtype.kind != "i":
-            signs = self._in_tasks(self.signs()._tally(self.signs().data.lazy(), n_votes, key))
-            columns["signs"] = counts_of(signs, self.columns_of_counts)
-        return self._items(counts, keys["item"], columns)
+            judges = self._judges(panel, judges)
+            keys, counts = self._counts_by_judge(panel, judges, n_votes, key)
+        if "task" in key:
+            tasks = keys["task"].cast(pl.String).fill_null("")
+            columns["task"] = np.array(tasks.to_list(), dtype=object)
+        return Items(
+            counts=counts,
+            ids=ids_of(keys["item"]),
+            scale=self.scale,
+            facts=Facts(columns, self),
+            origin=Origin(
+                source=self.source,
+                provenance=self.provenance,
+                judges=tuple(judges),
+                sides=self.sides,
+            ),
+        )
 
-    def _panel(
-        self, column: str, judges: Sequence[str] | None, n_votes: int | None, key: tuple[str, ...]
-    ) -> Items:
-        """Count the votes of each item by judge; an absent judge has zeros."""
+    def _judges(self, column: str, judges: Sequence[str] | None) -> tuple[str, ...]:
+        """Return the names of a panel, by default all of its column, sorted."""
         expected = "no panel, since the votes are grades, and judges of grades are pooled"
         expect(self.scale.mirrored, "panel", column, expected)
         present = self.values(column).to_list()
@@ -352,27 +350,23 @@ class Votes(Table, CountsItself):
                 name not in names,
                 f"{self.source}: {column} {name!r} is not in the panel ({', '.join(names)})",
             )
+        return names
+
+    def _counts_by_judge(
+        self, column: str, judges: Sequence[str], n_votes: int | None, key: tuple[str, ...]
+    ) -> tuple[pl.DataFrame, NDArray[Any]]:
+        """Return the items, and their votes by judge; an absent judge has zeros."""
         rows = self._tally(self.data.lazy(), n_votes, (*key, column))
-        judge = rows[column].cast(pl.String).replace_strict(names, range(len(names)))
+        judge = rows[column].cast(pl.String).replace_strict(judges, range(len(judges)))
         rows = self._in_tasks(rows.with_columns(judge.alias(PLACE)), PLACE)
         keys = rows.select(key).unique(maintain_order=True)
         place = rows.select(key).join(
             keys.with_row_index(NUMBER), on=key, nulls_equal=True, how="left", maintain_order="left"
         )
         counts = counts_of(rows, self.columns_of_counts)
-        stacked = np.zeros((len(keys), len(names), 3), dtype=counts.dtype)
+        stacked = np.zeros((len(keys), len(judges), 3), dtype=counts.dtype)
         stacked[place[NUMBER].to_numpy(), rows[PLACE].to_numpy()] = counts
-        columns = {"task": _texts(keys["task"])} if "task" in key else {}
-        return self._items(stacked, keys["item"], columns, judges=names)
-
-    def _items(
-        self, counts: Any, items: pl.Series, columns: dict[str, Any], judges: tuple[str, ...] = ()
-    ) -> Items:
-        origin = Origin(
-            source=self.source, provenance=self.provenance, judges=judges, sides=self.sides
-        )
-        facts = Facts(columns, self)
-        return Items(counts=counts, ids=ids_of(items), scale=self.scale, facts=facts, origin=origin)
+        return keys, stacked
 
     def _in_tasks(self, rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
         """Sort rows by their task, in order of first appearance, and by columns within it."""
@@ -399,10 +393,6 @@ class Votes(Table, CountsItself):
                 return data, {"confidences": str(error)}
             return data.with_columns(values.alias(_CONFIDENCE)), {}
         return data, {}
-
-    def with_labels(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
-        """Return the items as `items` does, with labels of probability 0, for models to fit."""
-        return self._joined(labels, n_votes, is_drawn=False, **more)
 
     def labelled(self, labels: Labels, n_votes: int | None = None, **more: Any) -> Items:
         """Return the items with a label, joined as by `items`, which has the other arguments."""
@@ -436,7 +426,6 @@ class Votes(Table, CountsItself):
     ) -> pl.DataFrame:
         import polars.selectors as cs
 
-        self.refuse_of_counts(n_votes=n_votes)
         if "task" not in key:
             self._refuse_shared_items()
         if self.are_counts:
@@ -765,10 +754,6 @@ def _first(rows: pl.LazyFrame, n_votes: int, key: tuple[str, ...]) -> pl.LazyFra
         votes = votes.with_columns(turn.alias(_TURN)).sort(_TURN, maintain_order=True)
     number = vote.is_not_null().cum_sum().over(*key)
     return votes.with_columns(pl.when(number <= n_votes).then(vote).alias("vote"))
-
-
-def _texts(names: pl.Series) -> NDArray[np.object_]:
-    return np.array(names.cast(pl.String).fill_null("").to_list(), dtype=object)
 
 
 def column_of_decisions(name: str, n_votes: int | None) -> str:
