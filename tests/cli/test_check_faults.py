@@ -203,12 +203,48 @@ def test_labels_of_no_item_are_counted_with_an_example_of_each_side(folder, cli)
     voted(), labelled(range(30, 60))
     status, text = checked(cli, "votes.csv", "labels.csv")
     assert status == 0
-    assert "20 of 30 labels match no item of the votes, such as 'q40', where votes have" in text
+    assert (
+        "20 of 30 ids of labels match no item of the votes, such as 'q40', where votes have" in text
+    )
     labelled(range(50, 60))
     status, text = checked(cli, "votes.csv", "labels.csv")
     assert status == 2
     assert "wrong: no item has both: the 10 labels are of 'q50', where votes have 'q0'" in text
     assert "--set labels.item=..." in text
+
+
+def test_labels_that_are_lost_by_how_their_ids_are_written_are_wrong(folder, cli):
+    voted()
+    rows = [(f"{'Q' if item % 4 == 0 else 'q'}{item}", "AB"[item % 3 == 0]) for item in range(20)]
+    written("labels.csv", "item,label", rows)
+    status, text = checked(cli, "votes.csv", "labels.csv")
+    assert status == 2
+    assert "wrong: 5 of 20 ids of labels match no item of the votes" in text
+    assert "ids of 5 items differ only in case" in text
+
+
+def test_labels_of_nearly_every_item_are_counted_by_criterion(folder, cli):
+    # Each item has a label of one criterion, and none of the other.
+    cells = [(f"q{item}", name) for item in range(60) for name in ("x", "y")]
+    written(
+        "votes.csv", "item,criterion,score", [(*cell, n % 5 + 1) for n, cell in enumerate(cells)]
+    )
+    gold = [(item, "xy"[n % 2], n % 5 + 1) for n, (item, _) in enumerate(cells[::2])]
+    written("labels.csv", "item,criterion,label", gold)
+    scales = "votes.scale=1-5,labels.scale=1-5"
+    status, text = checked(cli, "votes.csv", "labels.csv", "--set", scales)
+    assert (status, "nearly the same" in text) == (0, False), text
+
+
+def test_a_second_file_is_asked_for_labels_and_an_open_answer_is_asked_once(folder, cli):
+    voted()
+    said = [(f"q{item}", who, "A") for item in range(20) for who in ("x", "y")]
+    written("people.csv", "item,who,said", said)
+    status, text = checked(cli, "votes.csv", "people.csv")
+    assert status == 2
+    assert "--set labels.label=..." in text
+    status, text = checked(cli, "votes.csv", "people.csv", "--set", "labels.label=...")
+    assert text.count("labels.label=...") == 1
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from btdagg.check.file import (
 from btdagg.check.rows import about_items, about_labels, about_rows, about_votes, ids_in
 from btdagg.model.calibration import FEWEST, quiet
 from btdagg.model.fit import about_judge, calibrate
-from btdagg.project import FILE, TABLES, Project, parts_of
+from btdagg.project import FILE, OPEN, TABLES, Project, parts_of
 from btdagg.questions.estimate import estimate
 from btdagg.votes import Table
 from btdagg.votes.grades import are_means, scale_in, scale_of_columns
@@ -103,7 +103,8 @@ class Check:
             return "\n".join([*lines, in_line(f"Next: {self.command}")])
         is_open = {name for file in self.files for name in file.open_keys}
         what = [f"{name}: {text}" for name, text in ANSWERS.items() if name in is_open]
-        what += ["else a column"] * bool(is_open - {*ANSWERS})
+        others = "others: a column" if what else "the name of a column"
+        what += [others] * bool(is_open - {*ANSWERS})
         asked = dict.fromkeys(file.command for file in self.files if file.open_keys)
         lines += (in_line(f"Next, fill in each ... ({'; '.join(what)}): {text}") for text in asked)
         return "\n".join(lines)
@@ -162,6 +163,9 @@ def check(files: Sequence[str | os.PathLike[str]] = (), project: Project | None 
     survey = _Survey(project, {f.kind: f for f, _ in read}, {f.kind: t for f, t in read})
     used = [*survey.files.values()]
     _read_items(survey, found)
+    for file in checks:
+        if "votes" in survey.tables and file.kind == "unknown" and "vote" in file.missing:
+            file.asks_for_labels()
     others = (_Survey(project, {f.kind: f}, {f.kind: t}) for f, t in read if f not in used)
     for part in (survey, *others):
         _read_rows(part)
@@ -261,7 +265,19 @@ def _look_at_rows(survey: _Survey) -> None:
         table = survey.part("votes", name) or survey.tables["votes"]
         survey.files["votes"].note(about_votes(table, votes, labels, words), name)
     if {*ids} == {*_JUDGED}:
-        survey.files["labels"].note(about_labels(ids["labels"], ids["votes"]))
+        cells = [
+            (_cells(labels, voted), _cells(voted, labels))
+            for name, labels in survey.rows["labels"].items()
+            if (voted := survey.rows["votes"].get(name)) is not None
+        ]
+        survey.files["labels"].note(about_labels(ids["labels"], ids["votes"], cells))
+
+
+def _cells(rows: Table, other: Table) -> list[str]:
+    """Return the items of a table, of each criterion where both tables have criteria."""
+    key = [name for name in ("task", "item") if {name} <= {*rows.columns} & {*other.columns}]
+    names = pl.concat_str(pl.col(key).cast(pl.String).str.strip_chars(), separator=" ")
+    return ids_in(rows.collect(rows.data.lazy().select(names.alias("item")).unique())["item"])
 
 
 def _criteria(tables: Sequence[Table]) -> list[str]:
@@ -655,10 +671,10 @@ def _line(*parts: str) -> str:
 
 def _typed(project: Project, keys: Mapping[str, Any], *outer: str) -> dict[str, Any]:
     """Return those of the keys that were typed."""
-    typed = {}
+    typed: dict[str, Any] = {}
     for name, value in keys.items():
         if (*outer, name) in project.typed:
-            typed[name] = value
+            typed |= {name: value} if value != OPEN else {}
         elif isinstance(value, dict):
             typed[name] = _typed(project, value, *outer, name)
     return typed

@@ -205,6 +205,11 @@ class FileCheck:
             self.keys[path] = OPEN
         self.missing[path] = question
 
+    def asks_for_labels(self) -> None:
+        """Ask for the column of labels in place of votes, which another file has."""
+        self.kind, self.keys["label"] = "labels", self.keys.pop("vote")
+        self.missing["label"] = self.missing.pop("vote")
+
     def note(self, findings: Iterable[tuple[str, bool]], part: str = "") -> None:
         """Add sentences on a part, such as a criterion: problems where true, else remarks."""
         for text, is_wrong in findings:
@@ -581,7 +586,9 @@ def _ask_for_words(
     unknown = [word for word in new if word_of(word) not in sure]
     hint = ""
     if plain <= {"0", "1"}:
-        hint = f"; if they are fail and pass, state it: --set {kind}.scale=pass/fail"
+        hint = (
+            f"; if 0 is fail and 1 is pass, in votes and labels alike, --set {kind}.scale=pass/fail"
+        )
     elif any(word.startswith("-") for word in numbers):
         hint = "; if positive numbers say how far A is ahead, name the column margin"
     elif not both and not numbers and {*map(sure.get, plain)} <= {None, "tie", "missing"}:

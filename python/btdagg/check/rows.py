@@ -131,14 +131,21 @@ def _about_halves(votes: Votes, key: Sequence[str]) -> Iterator[Finding]:
         )
 
 
-def about_labels(ids: list[str], votes: list[str]) -> Iterator[Finding]:
-    """Yield labels of no item of the votes, and where nearly every item has a label."""
+def about_labels(
+    ids: list[str], votes: list[str], parts: Sequence[tuple[list[str], list[str]]]
+) -> Iterator[Finding]:
+    """Yield labels of no item of the votes, and where nearly every item has a label.
+
+    Parts are the items of each criterion, in labels and in votes.
+    """
     yield from _about_matches(ids, votes, "label")
-    n_labelled = len({*ids} & {*votes})
-    if len(votes) >= _FEWEST_LABELLED and n_labelled >= _MOST_LABELLED * len(votes):
+    n_labelled = sum(len({*labelled} & {*voted}) for labelled, voted in parts)
+    n_items = sum(len(voted) for _, voted in parts)
+    if n_items >= _FEWEST_LABELLED and n_labelled >= _MOST_LABELLED * n_items:
         yield Finding(
-            f"{n_labelled:,} of {len(votes):,} items have a label, so an estimate from labels "
-            "alone is nearly the same; when new votes come, label a random sample of their items"
+            f"{n_labelled:,} of {n_items:,} items have a label, so an estimate from "
+            "labels alone is nearly the same; when new votes come, label a random sample of their "
+            "items"
         )
 
 
@@ -175,7 +182,9 @@ def _about_matches(
         yield Finding(f"no item has both: the {number} are of {example}{cure}", is_wrong=True)
         return
     cure = cure or "; they are not used, correct their ids if they should match"
+    # Labels that are dropped for how their ids are written are missed in every number.
     yield Finding(
-        f"{len(absent):,} of {counted(len({*ids}), thing)} match no item of the {what}, such as "
-        f"{example}{cure}"
+        f"{len(absent):,} of {len({*ids}):,} ids of {thing}s match no item of the {what}, such as "
+        f"{example}{cure}",
+        is_wrong=alike is not None,
     )
