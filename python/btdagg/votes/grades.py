@@ -11,12 +11,11 @@ import numpy as np
 
 from btdagg._util.errors import InputError, forbid
 from btdagg._util.lazy import pl
-from btdagg._util.spreadsheets import is_number
 from btdagg.votes.scale import PAIRS, PASS_FAIL, Scale, column_text
 from btdagg.votes.schema import LABEL_COLUMNS, VOTE_COLUMNS
 from btdagg.votes.strength import are_counts
 from btdagg.votes.table import NUMBER, AnyTable, Table, as_text, listing, require
-from btdagg.votes.words import MISSING, PASS_WORDS, word_of
+from btdagg.votes.words import MISSING, PASS_WORDS, WHOLE, word_of
 
 _OF_PAIRS = {"vote": ("vote", "margin", "strength", "p_tie"), "label": ("label", "vote")}
 _PASSES = {**PASS_WORDS, "0": 0, "1": 1, "0.0": 0, "1.0": 1}
@@ -157,18 +156,15 @@ def _are_whole(numbers: Sequence[float], times: int) -> bool:
     return all(abs(number * times - round(number * times)) < 1e-9 for number in numbers)
 
 
-def _is_beyond(text: str) -> bool:
-    return is_number(text) and 1 < abs(float(text)) < math.inf
-
-
 def _are_grades(table: Table, column: str, words: Mapping[str, object] | None) -> bool:
     # Whether a tenth of the rows, and not one alone, are off the scale of pairs: fewer are slips.
-    said = {word_of(word) for word in words or ()}
-    numbers = table.texts(column).filter(pl.col("text").fill_null("") != "")
-    beyond = numbers["text"].map_elements(_is_beyond, pl.Boolean)
-    beyond &= ~numbers["text"].map_elements(word_of, pl.String).is_in([*said])
-    n_beyond = numbers["rows"].filter(beyond).sum()
-    return bool(n_beyond > 1 and 10 * n_beyond >= numbers["rows"].sum())
+    said = [word_of(word) for word in words or ()]
+    text = pl.col("text")
+    is_said = text.str.replace(WHOLE, "${1}").is_in(said)
+    is_beyond = text.cast(pl.Float64, strict=False).abs().is_between(1, math.inf, closed="none")
+    present = table.texts(column).filter(text != "")
+    n_beyond = present.filter(is_beyond & ~is_said)["rows"].sum()
+    return bool(n_beyond > 1 and 10 * n_beyond >= present["rows"].sum())
 
 
 def are_means(numbers: Iterable[float], scale: Scale) -> bool:

@@ -25,6 +25,7 @@ NAMES_OF_SYSTEMS = "; if they name systems, also name system_a and system_b, the
 SYSTEMS = ("system_a", "system_b")
 _OF_OURS = {"sample", "status"}  # columns beside the votes of every table that btdagg writes
 _MOST_WORDS = 12  # that are listed
+_MOST_SPELLINGS = 100  # of 0 and 1
 _LONGEST = 60  # of a word, in characters
 _OF_PAIRS: dict[str, int | None] = {
     **PAIR_WORDS, "1": 1, "+1": 1, "0": 0, "-1": -1, MISSING: None,
@@ -73,7 +74,7 @@ def are_guessed(table: Table, column: str, words: Iterable[object] = ()) -> bool
 
     Tables that btdagg writes, of a store or an import, have its own numbers.
     """
-    if {*table.columns} >= _OF_OURS:
+    if {*table.columns} >= _OF_OURS or table.texts(column).height > _MOST_SPELLINGS:
         return False
     numbers = {*map(word_of, table.texts(column)["text"].drop_nulls())} - {""}
     return bool(numbers) and numbers <= {"0", "1"} and not numbers <= {*map(word_of, words)}
