@@ -236,6 +236,15 @@ def test_labels_of_nearly_every_item_are_counted_by_criterion(folder, cli):
     assert (status, "nearly the same" in text) == (0, False), text
 
 
+def test_numbers_on_both_sides_of_0_are_read_as_margins_as_check_says(folder, cli):
+    written("votes.csv", "id,preference", [(f"q{n}", n % 5 - 2) for n in range(20)])
+    status, text = checked(cli, "votes.csv")
+    assert status == 2
+    cure = re.search(r"--set votes.margin=preference", text)[0]
+    status, text = checked(cli, "votes.csv", *cure.split())
+    assert (status, "20 votes" in text, "ties 20%" in text) == (0, True, True), text
+
+
 def test_a_second_file_is_asked_for_labels_and_an_open_answer_is_asked_once(folder, cli):
     voted()
     said = [(f"q{item}", who, "A") for item in range(20) for who in ("x", "y")]

@@ -394,7 +394,7 @@ def _named(
     said = _said(project, kind, table)
     if is_unknown and not _has(table, said):
         said = _said(project, None, table)  # the table of its kind is another file
-    chosen = [name for name in _VERDICTS if name in said]
+    chosen = [name for name in (*_VERDICTS, "margin") if name in said]
     names |= dict.fromkeys(_VERDICTS) if chosen else {}
     said_columns = {name: column for name, column in said.items() if is_column(name)}
     if not _has(table, said_columns):
@@ -406,7 +406,7 @@ def _named(
     first = ("label",) if kind == "labels" else ("vote", "score")
     verdict = next((name for name in (*chosen, *first, *_VERDICTS) if names.get(name)), None)
     wide = said.get("criteria", {})
-    if not (wide or is_ours or verdict in ("vote", "label") or names["criterion"]):
+    if not (wide or is_ours or verdict in ("vote", "label", "margin") or names["criterion"]):
         wide = _scores_in(table)
         if len(wide) == 1:
             verdict, names["score"], wide = "score", *wide.values(), {}
@@ -590,7 +590,7 @@ def _ask_for_words(
             f"; if 0 is fail and 1 is pass, in votes and labels alike, --set {kind}.scale=pass/fail"
         )
     elif any(word.startswith("-") for word in numbers):
-        hint = "; if positive numbers say how far A is ahead, name the column margin"
+        hint = f"; if positive numbers say how far A is ahead: --set {kind}.margin={column}"
     elif not both and not numbers and {*map(sure.get, plain)} <= {None, "tie", "missing"}:
         hint = NAMES_OF_SYSTEMS
     problem = f"unknown words {listing(unknown)} in {column}{hint}"
