@@ -213,6 +213,11 @@ def column_names(values: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
+def has_index(values: Any) -> bool:
+    """Whether values have an index of pandas."""
+    return hasattr(getattr(values, "index", None), "equals")
+
+
 def is_series(values: Any) -> bool:
     """Whether it is a column of a library of data frames."""
     library = type(values).__module__.partition(".")[0]
@@ -451,10 +456,8 @@ def same_length(name: str, n_rows: int, other: str, expected: int) -> None:
 
 def same_index(**arguments: Any) -> None:
     """Check that pandas objects have equal indexes: rows are matched by position."""
-    indexes: dict[str, Any] = {
-        name: getattr(values, "index", None) for name, values in arguments.items()
-    }
-    indexed = [name for name, index in indexes.items() if hasattr(index, "equals")]
+    indexes = {name: values.index for name, values in arguments.items() if has_index(values)}
+    indexed = [*indexes]
     for name in indexed[1:]:
         if not indexes[name].equals(indexes[indexed[0]]):
             raise InputError(

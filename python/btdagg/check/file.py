@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from btdagg._util.errors import InputError, forbid, shown
+from btdagg._util.errors import InputError, forbid, quoted, shown
 from btdagg._util.readable import readable
 from btdagg._util.spreadsheets import is_number
 from btdagg._util.wording import counted, in_lines
@@ -27,9 +27,9 @@ from btdagg.votes.grades import scale_of_columns
 from btdagg.votes.scale import PASS_FAIL
 from btdagg.votes.schema import ITEM_NAMES, LABEL_COLUMNS, VOTE_COLUMNS
 from btdagg.votes.source import STANDARD_INPUT, suffix_of, with_item
-from btdagg.votes.table import NUMBER, as_text, listing
+from btdagg.votes.table import NUMBER, as_text, listing, plain_text
 from btdagg.votes.verdicts import NAMES_OF_SYSTEMS, are_guessed
-from btdagg.votes.words import PASS_WORDS, USUAL_WORDS, word_of
+from btdagg.votes.words import PAIR_WORDS, PASS_WORDS, USUAL_WORDS, word_of
 
 # What columns of strangers are called, by our names; each in the order of preference.
 _CALLED = {
@@ -64,7 +64,7 @@ _SCORES = re.compile(
 _TURNED = re.compile("swap|flip|revers|switch|invert")  # in the name of a column of orders
 _PLACES = {"1": "A", "1.5": "tie", "2": "B"}  # of AlpacaEval, whose columns are known
 # Words that need no meaning, numbers where there is a -1.
-_OWN, _NUMBERS = {"a", "b", "tie", "same"}, {"-1", "0", "1"}
+_OWN, _NUMBERS = {*PAIR_WORDS}, {"-1", "0", "1"}
 _VERDICTS = ("vote", "score", "label")
 _OF_PEOPLE = re.compile(
     "label|human|gold|annotat|rating|people|expert", re.IGNORECASE
@@ -128,9 +128,8 @@ def as_options(keys: Mapping[str, Any], prefix: str = "") -> str:
             if isinstance(value, dict):
                 yield from typed(value, f"{outer}{name}.")
                 continue
-            key = name if re.fullmatch(r"[^,=\"]+", name) else f'"{name}"'
             text = "+".join(value) if isinstance(value, list) else str(value)
-            yield f"{outer}{key}={text}"
+            yield f"{outer}{quoted(name)}={text}"
 
     said = ",".join(typed(keys, prefix))
     return f"--set {shlex.quote(said)}" if said else ""
@@ -627,9 +626,11 @@ def _words_beside(table: Table, names: Mapping[str, Any], wide: Mapping[str, str
         for score in wide.values() or [names["score"]]:
             stem = re.sub("[./_ ]?(score|value)$", "", score) if wide else ""
             for name in (name for name in worded if name.startswith(stem)):
-                pairs = part.frame.select(_text(score), _text(name).alias("word")).unique()
+                columns = {"score": score, "word": name}
+                texts = {n: plain_text(part, c).fill_null("") for n, c in columns.items()}
+                pairs = part.frame.select(**texts).unique()
                 pairs = pairs.filter(pl.col("word") != "")
-                n_words, n_scores = pairs["word"].n_unique(), pairs[score].n_unique()
+                n_words, n_scores = pairs["word"].n_unique(), pairs["score"].n_unique()
                 is_code = pairs.height == n_words == n_scores
                 is_code &= {*pairs["word"]} <= {*USUAL_WORDS, *_OWN}
                 if n_words > 1 and (n_scores == 1 or is_code):
@@ -638,7 +639,7 @@ def _words_beside(table: Table, names: Mapping[str, Any], wide: Mapping[str, str
 
 
 def _texts(table: Table, column: str) -> set[str]:
-    return {text.strip().lower() for text in table.values(column).drop_nulls()}
+    return {*table.texts(column)["text"].drop_nulls()}
 
 
 def _are_words(table: Table, column: str) -> bool:
@@ -684,7 +685,3 @@ def _sentence(name: str, value: Any) -> str:
     if isinstance(value, list):
         return f"{name} {listing(value)}"
     return f"{value:,} {name}" if value or "raters" in name else ""
-
-
-def _text(column: str) -> pl.Expr:
-    return pl.col(column).cast(pl.String).fill_null("").str.strip_chars().str.to_lowercase()

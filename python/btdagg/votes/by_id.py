@@ -17,13 +17,14 @@ from btdagg._util.validation import (
     as_names,
     as_panel_counts,
     column_names,
+    has_index,
     is_series,
     is_source,
     same_index,
     same_length,
 )
 from btdagg.votes.facts import Confidences
-from btdagg.votes.ids import ID_COLUMNS, has_index, index_has_ids
+from btdagg.votes.ids import ID_COLUMNS, index_has_ids
 from btdagg.votes.items import Draw, Items
 from btdagg.votes.join import with_labels
 from btdagg.votes.labels import Labels, read_labels

@@ -28,11 +28,6 @@ _FORMS: dict[str, Callable[[str], str]] = {
 """Forms of ids that do not show a difference, by its name."""
 
 
-def has_index(values: Any) -> bool:
-    """Whether values have an index of pandas."""
-    return hasattr(getattr(values, "index", None), "equals")
-
-
 def index_has_ids(index: Any) -> bool:
     """Whether an index of pandas has ids: it is called `item`, `id` or `item_id`, or holds texts.
 

@@ -16,6 +16,7 @@ from btdagg._util.readable import Readable
 from btdagg._util.validation import (
     as_panel_counts,
     columns_of,
+    has_index,
     has_judges,
     is_series,
     names_of_judges,
@@ -24,7 +25,7 @@ from btdagg._util.validation import (
 )
 from btdagg.remarks import as_remarks, code_of
 from btdagg.votes.facts import Confidences, Facts, are_no_labels, no_labels, rows_of
-from btdagg.votes.ids import has_index, index_has_ids
+from btdagg.votes.ids import index_has_ids
 from btdagg.votes.labels import rater_remarks
 from btdagg.votes.provenance import Provenance
 from btdagg.votes.scale import PAIRS, Scale

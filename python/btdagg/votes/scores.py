@@ -16,7 +16,7 @@ from btdagg._util.readable import Readable
 from btdagg.remarks import Remark
 from btdagg.votes.schema import ITEM_NAMES, Parser, checked, finite_numbers
 from btdagg.votes.source import read_table
-from btdagg.votes.table import NUMBER, Table, as_text, listing, refuse, require
+from btdagg.votes.table import NUMBER, Table, as_text, listing, plain_text, refuse, require
 from btdagg.votes.words import PASS_WORDS
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ _MEAN = "mean"
 def scores(table: Table, column: str) -> Parser:
     """Finite numbers, or words such as pass, false or yes as 1 and 0; empty cells are null."""
     parser = finite_numbers(table, column)
-    words = as_text(table, column).str.strip_chars().str.to_lowercase()
-    of_word = words.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Float64)
+    of_word = plain_text(table, column).replace_strict(
+        PASS_WORDS, default=None, return_dtype=pl.Float64
+    )
     value = pl.coalesce(of_word, parser.value)
     checks = [(bad & of_word.is_null(), expected) for bad, expected in parser.checks]
     return Parser(parser.plain, parser.is_plain, value, checks)

@@ -111,7 +111,7 @@ class Table(Readable):
         `rows`, their number.
         """
         if column not in self._texts:
-            text = as_text(self, column).str.strip_chars().str.to_lowercase().alias("text")
+            text = plain_text(self, column).alias("text")
             rows = self.data.lazy().group_by(column).agg(pl.len().alias("rows"))
             different = self.collect(rows).select(pl.col(column).alias("value"), text, "rows")
             self._texts[column] = different.sort("text", "value")
@@ -214,7 +214,7 @@ class Table(Readable):
         self, column: str, texts: Sequence[str], rows: pl.Expr | None = None
     ) -> pl.DataFrame:
         """Return some of `texts` in some rows: `text`, their number `len` and the first of them."""
-        text = as_text(self, column).str.strip_chars().str.to_lowercase().alias("text")
+        text = plain_text(self, column).alias("text")
         is_bad = text.is_in([*texts]) & (pl.lit(True) if rows is None else rows)
         sizes = self.rows.filter(is_bad).group_by(text).agg(pl.len(), pl.col(NUMBER).min())
         return self.collect(sizes).sort("len", "text", descending=[True, False])
@@ -246,6 +246,11 @@ def as_text(table: Table, column: str) -> pl.Expr:
         f"{table.source}, column {column}: got values of type {kind}, expected text or numbers",
     )
     return pl.col(column) if kind == pl.String else pl.col(column).cast(pl.String)
+
+
+def plain_text(table: Table, column: str) -> pl.Expr:
+    """Return a column as words are compared: text without blanks around it, in lower case."""
+    return as_text(table, column).str.strip_chars().str.to_lowercase()
 
 
 def text(table: Table, column: str) -> pl.Series:

@@ -18,11 +18,10 @@ from btdagg.remarks import Remark, guessed_numbers
 from btdagg.votes.grades import likely_scale
 from btdagg.votes.scale import PAIRS, Scale, listed
 from btdagg.votes.schema import Fault, Kind, Parser
-from btdagg.votes.table import NUMBER, Table, as_text, listing, require
+from btdagg.votes.table import NUMBER, Table, as_text, listing, plain_text, require
 from btdagg.votes.words import MISSING, PAIR_WORDS, PASS_WORDS, SHOWN, WHOLE, word_of
 
 NAMES_OF_SYSTEMS = "; if they name systems, also name system_a and system_b, the columns of both"
-SYSTEMS = ("system_a", "system_b")
 _OF_OURS = {"sample", "status"}  # columns beside the votes of every table that btdagg writes
 _MOST_WORDS = 12  # that are listed
 _MOST_SPELLINGS = 100  # of 0 and 1
@@ -89,7 +88,7 @@ def verdicts_on(
     scale: Scale,
     words: Mapping[str, object] | None = None,
     *,
-    systems: Sequence[str] = SYSTEMS,
+    systems: Sequence[str] = PAIRS.systems,
     strict: bool = True,
 ) -> Kind:
     """Votes or labels on a scale, in its numbers, in its words or in a user's; empty ones are null.
@@ -106,7 +105,7 @@ def verdicts_on(
         unknown = [text for text, point in found.items() if point is _UNKNOWN]
         value = _replaced(table, column, scale, found)
         if scale == PAIRS and {*systems} <= {*table.columns} and texts["value"].dtype == pl.String:
-            value, unknown = _with_systems(table, column, systems, words, (value, found))
+            value, unknown = _with_systems(table, column, systems, words, (value, unknown))
         shown = [word for word, of in (words or {}).items() if str(of).strip().lower() in SHOWN]
         shown = shown if scale == PAIRS else []
         require(table, ["order"] if shown else [])
@@ -181,19 +180,18 @@ def _with_systems(
     column: str,
     systems: Sequence[str],
     words: Mapping[str, object] | None,
-    read: tuple[pl.Expr, Mapping[str, Any]],
+    read: tuple[pl.Expr, list[str]],
 ) -> tuple[pl.Expr, list[str]]:
     """Return votes of which some name a system of their row, and the words that are unknown."""
-    value, found = read
+    value, unknown = read
     word = _word_in(table, column)
     is_a, is_b = (word.eq_missing(_word_in(table, name)) for name in systems)
     side = pl.when(is_a & ~is_b).then(1).when(is_b & ~is_a).then(-1).cast(pl.Int8)
     rows = table.rows.group_by(word.alias("word"), side.alias("side"), value.alias("value"))
     different = table.collect(rows.agg(pl.col(NUMBER).min())).sort(NUMBER)
     named = different.filter(pl.col("side").is_not_null())
-    unknown = [text for text, point in found.items() if point is _UNKNOWN]
     if not named.height:
-        return value, unknown
+        return read
     said = [word_of(word) for word in words or ()]
     contrary = named.filter((pl.col("side") != pl.col("value")) & ~pl.col("word").is_in(said))
     if contrary.height:
@@ -204,8 +202,7 @@ def _with_systems(
 
 
 def _word_in(table: Table, column: str) -> pl.Expr:
-    words = as_text(table, column).str.strip_chars().str.to_lowercase()
-    return words.str.replace(WHOLE, "${1}")
+    return plain_text(table, column).str.replace(WHOLE, "${1}")
 
 
 def _unknown_words(

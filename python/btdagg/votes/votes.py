@@ -315,7 +315,7 @@ class Votes(Table, CountsItself):
                     *(rows.select(names).to_numpy(order="c") for names in sums)
                 )
             if not self.are_counts and counts.dtype.kind != "i":
-                signs = self._in_tasks(self.signs()._tally(self.signs().data.lazy(), n_votes, key))
+                signs = self._in_tasks(self.signs()._tally(self.data.lazy(), n_votes, key))
                 columns["signs"] = counts_of(signs, self.columns_of_counts)
         else:
             for name, value in {"confidence": confidence, "decisions": decisions}.items():

@@ -19,20 +19,20 @@ MISSING = "missing"
 SHOWN = {"first": 1, "second": -1}
 """What a user calls a word that names a response by its place: the vote where A is shown first."""
 
+TIE_WORDS = ("tie", "tied", "same", "equal", "draw")
+"""Words of a tie in what a judge writes."""
+
 # Of arenas and side by side views. Nobody's file is read by them unasked: formats name the words
 # they have, and `btdagg check` writes them down for the user to see.
 USUAL_WORDS = {
     **dict.fromkeys(("a", "model_a", "model_1", "response_a", "answer_a", "left"), "A"),
     **dict.fromkeys(("b", "model_b", "model_2", "response_b", "answer_b", "right"), "B"),
-    **dict.fromkeys(("tie", "tied", "draw", "same", "equal"), "tie"),
+    **dict.fromkeys(TIE_WORDS, "tie"),
     **dict.fromkeys(("tie (bothbad)", "both_bad", "bothbad", "tie (inconsistent)"), "tie"),
     **dict.fromkeys(("error", "n/a", "na", "none", "null", "skipped", "unparsed"), MISSING),
     **{"candidate": "A", "baseline": "B"},
 }
 """What words of other tools surely mean: A, B, tie or missing."""
-
-TIE_WORDS = ("tie", "tied", "same", "equal", "draw")
-"""Words of a tie in what a judge writes."""
 
 UNPARSABLE = "NOT_PARSABLE"
 """What Phoenix labels an answer that it could not read, beside a score of 0."""
